@@ -104,12 +104,14 @@ class Output:
             for index, column in enumerate(columns)
         ]
         titles = [line(Span(column.title.upper(), Tone.MUTED)) for column in columns]
+        color, whole = self.has_color(self.stdout), list[str]()
         for row in [titles, *cells]:
             parts: list[Span | str | Line] = []
             for index, (cell, width) in enumerate(zip(row, widths, strict=False)):
                 padding = " " * (width - len(cell) + 2)
                 parts += [padding[2:], cell, "  "] if columns[index].right else [cell, padding]
-            self.line(*parts)
+            whole.append(_styled(line(*parts), color).rstrip() + "\n")
+        self._write(self.stdout, self._plain("".join(whole)))
 
     def _plain(self, text: str) -> str:
         from workbench.present.glyphs import ASCII, plain

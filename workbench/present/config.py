@@ -31,7 +31,7 @@ def columns(declared: Dimensions | None) -> tuple[Column, ...]:
 def rows(answers: Iterable[Answer], declared: Dimensions | None, root: Path) -> Iterator[Row]:
     axes = [each.name for each in declared.axes] if declared is not None else []
     for each in answers:
-        point = [line(Span(each.coordinates.get(name, ""), Tone.MUTED)) for name in axes]
+        point = [_toned(each.coordinates.get(name, ""), Tone.MUTED) for name in axes]
         yield Row(each.stack, (line(each.stack), *point, *_cells(each, declared, root)))
 
 
@@ -51,7 +51,13 @@ def _cells(answer: Answer, declared: Dimensions | None, root: Path) -> tuple[Lin
             places = [place_text(each, root) for each in answer.places]
             more = [f"{len(places) - _MOST_PLACES} more"] if len(places) > _MOST_PLACES else []
             where = ", ".join([*places[:_MOST_PLACES], *more])
-            return line(value_text(answer)), line(", ".join(origins)), line(Span(where, Tone.SOURCE))
+            return line(value_text(answer)), _toned(", ".join(origins), Tone.PLAIN), _toned(where, Tone.SOURCE)
+
+
+@lru_cache(maxsize=1 << 12)
+def _toned(text: str, tone: Tone) -> Line:
+    """Thousands of stacks have few values of few dimensions."""
+    return line(Span(text, tone))
 
 
 def value_text(answer: Answer) -> str:
