@@ -16,6 +16,7 @@ from kcl.bounded import Allowance
 from runtimes.base import FieldPath, KubernetesId, ResourceId, TerraformId
 from workbench.engine.cells import MASK, NOWHERE, Cell, Configured, Failed, Place, Steps
 from workbench.engine.compile import compiled_with_variables
+from workbench.engine.compile_all import read_by
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Evaluators, evaluators
@@ -116,8 +117,8 @@ def _evaluated(stack: Stack, request: ConfigurationRequest) -> Configured:
         name = _short(resource.id) if shorts.count(_short(resource.id)) == 1 else str(resource.id)
         shown = masked(resource.attributes, spec.hidden(resource), seal)
         cells += flatten.group({name: resource.attributes}, {name: shown}, _places_of(spec, resource.id))
-    dependencies = result.dependency_names | {str(stack.directory / "kcl.yaml"), str(stack.directory)}
-    return Configured(stack.name, tuple(cells), dependencies, result.is_of_files and not has_terraform)
+    own, shared = read_by(stack, compiled.dependencies)
+    return Configured(stack.name, tuple(cells), own | shared, result.is_of_files and not has_terraform)
 
 
 def _places_of(spec: Spec, id_: ResourceId) -> Callable[[tuple[str | int, ...]], Place]:

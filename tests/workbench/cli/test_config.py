@@ -170,6 +170,11 @@ class Asking:
         assert found.answers == self._ask(path, where, f"cache-{self._count}").answers
         return found.evaluated
 
+    def cached(self, subject: str, path: str = "") -> ValueOverCube:
+        """Returns what the cache of its own says, if need be after evaluating."""
+        settings_ = Settings(self._tmp_path / "state", self._tmp_path / "cache", user="ann", host="box")
+        return Session.open(self.root, settings=settings_).config_value(subject, path)
+
     def _ask(self, path: str, where: str, cache: str) -> ValueOverCube:
         settings_ = Settings(self._tmp_path / "state", self._tmp_path / cache, user="ann", host="box")
         return Session.open(self.root, settings=settings_).config_value(path, "", where)
@@ -183,6 +188,31 @@ def test_only_what_has_changed_is_evaluated_again(root: Path, tmp_path: Path) ->
     assert [asking(where="site=shanghai"), asking(), asking()] == [0, 8, 0]
     append(root, f"apps/{STACK}/main.k", "web: models.App {\n    replicas = 11\n}\n")
     assert [asking(), asking()] == [1, 0]
+
+
+def test_definitions_of_a_project_belong_to_its_stacks(root: Path, tmp_path: Path) -> None:
+    asking = Asking(root, tmp_path)
+    assert asking(where="env=prod,site=hangzhou,tenant=birch") == 2
+    definition = "apiVersion: a/v1\nkind: Definition\nmetadata: {name: d}\nspec: {size: %d}\n"
+    for size in (1, 2):
+        write(root, "apps/app000/crd/d.yaml", definition % size)
+        wait_until_settled()
+        found = asking.cached("Definition/d", "spec.size")
+        assert {each.value for each in found.answers} == {size} and len(found.answers) == 8
+
+
+def test_a_stack_without_a_list_is_read_from_its_folders(root: Path, tmp_path: Path) -> None:
+    (root / f"apps/{STACK}/kcl.yaml").unlink()
+    write(root, f"apps/{STACK}/main.k", "import manifests\n\nhere = 1\nmanifests.yaml_stream([])\n")
+    wait_until_settled()
+    asking = Asking(root, tmp_path)
+    assert [each.value for each in asking.cached("here").answers] == [1]
+    write(root, f"apps/{STACK}/more.k", "there = 2\n")
+    wait_until_settled()
+    assert [each.value for each in asking.cached("there").answers] == [2]
+    write(root, "apps/app000/base/more.k", "above = 3\n")
+    wait_until_settled()
+    assert [each.value for each in asking.cached("above").answers] == [3]
 
 
 def test_stacks_and_dimensions_that_come_and_go_are_noticed(root: Path, tmp_path: Path) -> None:
