@@ -291,7 +291,7 @@ def run(
         return replace(result, is_of_files=not more) if variables else result
     found = kept.look_up(name)
     if found is not None:
-        return found
+        return replace(found, is_of_files=True) if variables else found
     said = kept.failure(name)
     if said is not None:
         raise ProgramError(said.diagnostics, said.sources, "", said.dependency_names)
@@ -306,7 +306,7 @@ def run(
         raise
     if not uses:
         kept.keep(name, asked, result, started, stamps)
-    return replace(result, is_of_files=not uses)
+    return replace(result, is_of_files=not uses) if variables else result
 
 
 def _noting(access: Callable[[Access], Access] | None, uses: list[str]) -> Callable[[Access], Access]:

@@ -71,7 +71,6 @@ class _Entry:
             manifest=manifest,
             emitted=None if emitted is None else lambda: emitted,
             sort_keys=sort_keys,
-            is_of_files=True,
         )
 
 

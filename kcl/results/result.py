@@ -55,7 +55,8 @@ class RunResult:
     """The text of the program's own output (`manifests.yaml_stream`), when it made one."""
     sort_keys: bool = False
     is_of_files: bool = False
-    """Whether it is known that files, options and settings alone decide it: no time, chance, environment or plugin."""
+    """Whether files, options and settings alone decide it: no time, chance, environment or plugin. Only told of runs
+    that were asked for variables."""
 
     @cached_property
     def dependencies(self) -> frozenset[Path]:
