@@ -530,13 +530,21 @@ class WorkbenchApp(WithNames, App[int]):
 
     def toggle_skipped(self, state: StackState, address: Address) -> None:
         """Plans without a resource, or with it again."""
-        state.skipped ^= {address}
+        self.leave_out(state, address)
         self.plan_stack(state)
+
+    def leave_out(self, state: StackState, address: Address) -> None:
+        """Has the next plan leave a resource out, or have it again."""
+        state.skipped ^= {address}
 
     def edit_stack(self, state: StackState, whatif: WhatIf | None) -> None:
         """Takes edits that exist only here; None drops them."""
-        state.whatif, state.reach = whatif, None
+        self.restore_edits(state, whatif)
         self.drafts.keep(state)
+
+    def restore_edits(self, state: StackState, whatif: WhatIf | None) -> None:
+        """Takes edits that are stored already, as of when they were made."""
+        state.whatif, state.reach = whatif, None
 
     def apply_plan(self, state: StackState) -> None:
         what, line = equivalents.of_apply(state.stack.name, state.goal)

@@ -79,7 +79,7 @@ class Drafts:
         except WorkbenchError as error:
             return f"edits of {since} are stored and can't be laid over: {error}"
         self._taken.add(name)
-        state.whatif, state.reach = edits, None
+        self._app.restore_edits(state, edits)
         if not changed:
             return f"edits of {since}, taken up again: X drops them"
         return f"edits of {since}; {', '.join(changed)} changed on disk since and that is not in them: W is refused"

@@ -172,7 +172,7 @@ class DiffScreen(Frame):
         if state.is_applying:
             self.notify("an apply runs: its plan stays as it is", severity="warning")
             return
-        state.skipped ^= {change.address}
+        self.workbench.leave_out(state, change.address)
         self.redraw()
 
     def action_export(self) -> None:
