@@ -51,6 +51,7 @@ from workbench.engine.spec import Spec
 from workbench.engine.survey import survey
 from workbench.engine.workspace import terraform
 from workbench.project import Stack, StackPath, UnknownCluster, discover
+from workbench.project.ignores import read_ignores
 from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
 from workbench.release.history import History
@@ -524,6 +525,7 @@ class Planner:
                 takes_away=takes_away,
                 replaces=replaces.fitting(_subjects(spec, asked)),
                 forgets=forgets,
+                ignores=read_ignores(stack),
             )
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:
@@ -534,6 +536,7 @@ class Planner:
             gaps=tuple(gaps),
             notes=(
                 *narrowed.notes,
+                *found.notes,
                 *_presumed(at.clusters.identities),
                 *(each.said(seals.screen.knowing(found.spec.secrets)) for each in spec.reads),
                 *spec.notes,

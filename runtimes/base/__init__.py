@@ -49,7 +49,7 @@ from runtimes.base.operations import (
     SurveyRequest,
     WorkloadRef,
 )
-from runtimes.base.paths import FieldPath, ListKey, PathStep, format_path, starts_with, value_at
+from runtimes.base.paths import FieldPath, ListKey, PathStep, format_path, parse_path, starts_with, value_at
 from runtimes.base.readiness import (
     NO_RULES,
     ReadyByCondition,
@@ -270,6 +270,7 @@ __all__ = [
     "outputs_in",
     "parse_attribute",
     "parse_id",
+    "parse_path",
     "parse_reference",
     "parse_secret_reference",
     "parts",

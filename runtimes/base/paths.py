@@ -20,6 +20,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+_WRITTEN_STEP = re.compile(
+    r"""\.?(?P<name>[A-Za-z_$][\w$-]*)
+      | \[(?P<index>-?\d+)\]
+      | \[(?P<quoted>"(?:[^"\\]|\\.)*")\]
+      | \[(?P<keys>[\w./-]+=[^\]]*)\]""",
+    re.VERBOSE,
+)
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*|«masked#[0-9a-f]+»")
 
 
@@ -38,6 +45,33 @@ class ListKey:
 
 PathStep = str | int | ListKey
 FieldPath = tuple[PathStep, ...]
+
+
+def parse_path(text: str) -> FieldPath:
+    """Parses `spec.containers[name=web].ports[0]`, as `format_path` writes it.
+
+    Raises `ValueError` with the part that can't be read on.
+    """
+    steps: list[PathStep] = []
+    position, wanted = 0, "" if text == "." else text.strip()
+    while position < len(wanted):
+        found = _WRITTEN_STEP.match(wanted, position)
+        if found is None:
+            raise ValueError(wanted[position:])
+        steps.append(_read_step(found))
+        position = found.end()
+    return tuple(steps)
+
+
+def _read_step(found: re.Match[str]) -> PathStep:
+    if found["name"] is not None:
+        return found["name"]
+    if found["index"] is not None:
+        return int(found["index"])
+    if found["quoted"] is not None:
+        return str(json.loads(found["quoted"]))
+    pairs = (pair.partition("=") for pair in found["keys"].split(","))
+    return ListKey(tuple((name, int(value) if value.isdigit() else value) for name, _, value in pairs))
 
 
 def format_path(path: FieldPath) -> str:

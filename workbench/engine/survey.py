@@ -31,6 +31,7 @@ from workbench.engine.places.surveying import Seals, Surveying
 from workbench.engine.release import Release
 from workbench.engine.scrubbing import scrubbed
 from workbench.engine.spec import Spec
+from workbench.project.ignores import IgnoreRule
 
 
 async def survey(
@@ -49,6 +50,7 @@ async def survey(
     takes_away: bool = False,
     replaces: frozenset[Address] = frozenset(),
     forgets: frozenset[ResourceId] = frozenset(),
+    ignores: tuple[IgnoreRule, ...] = (),
 ) -> StackDiff:
     """Compares a placed Spec with what each place has; one that cannot be asked is a problem.
 
@@ -57,7 +59,7 @@ async def survey(
     takes for gone what Terraform's state has lost. `dry_run_all` has clusters dry-run also what ownership tells.
     `takes_away` what people put into live objects, which an apply leaves there otherwise.
     `replaces` are to be deleted and made again although nothing else calls for it. `forgets` are to leave Terraform's
-    state and stay where they are: the difference is of them alone then.
+    state and stay where they are: the difference is of them alone then. `ignores` say which fields are left to others.
     """
     surveying = Surveying(
         spec,
@@ -71,6 +73,7 @@ async def survey(
         takes_away=takes_away,
         replaces=replaces,
         forgets=forgets,
+        ignores=ignores,
     )
     surveys = [each.survey(surveying) for each in places]
     async with anyio.create_task_group() as tasks:
@@ -92,6 +95,7 @@ async def survey(
         release=prior.revision if prior is not None else 0,
         cautions=scrubbed(tuple(caution for each in answers for caution in each.cautions), secrets, spec.rules),
         gaps=scrubbed(tuple(gap for each in answers for gap in each.gaps), secrets, spec.rules),
+        notes=scrubbed(tuple(surveying.notes), secrets, spec.rules),
         replaced=replaces,
         forgets=forgets,
     )

@@ -14,6 +14,7 @@ from runtimes.base import (
     Basis,
     Body,
     BulkReadable,
+    FieldOwner,
     FieldPath,
     KubernetesId,
     LiveResource,
@@ -36,6 +37,7 @@ from workbench.engine.diff import diff_fields, left_alone, sensitive
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, waves
+from workbench.engine.ignoring import Sent, left_to_others
 from workbench.engine.masking import masked, secrets_at
 from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.places.place import Found
@@ -60,6 +62,7 @@ class ClusterSurvey:
         self._ids = values.ids(spec)
         self._predictions: dict[ResourceId, Prediction] = {}
         self._filled: dict[ResourceId, Filled] = {}
+        self._sent: dict[ResourceId, Sent] = {}
         self._taken_away: dict[ResourceId, frozenset[FieldPath]] = {}
         self._references = {
             each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
@@ -112,6 +115,11 @@ class ClusterSurvey:
     async def _ask(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
         address = Address(self._cluster, resource.id)
         try:
+            resource = await self._left_to_others(resource)
+        except RuntimeFailure as error:
+            self._fail(error, address)
+            return
+        try:
             filled = values.fill(resource, self._ids, self._value)
         except NoSuchValue as error:
             self._problems.append(self._unresolved(address, error))
@@ -136,6 +144,25 @@ class ClusterSurvey:
             text for body in bodies for text in secrets_at(body, sensitive(prediction, self._spec.rules))
         )
 
+    async def _left_to_others(self, resource: Resource) -> Resource:
+        """Returns what is sent of a resource of which rules leave fields to others. Raises `RuntimeFailure`."""
+        rules = [each for each in self._surveying.ignores if each.matches(resource.id)]
+        if not rules or self._is_newly_defined(resource.id):
+            return resource
+        live = await self._runtime.read(ReadRequest(resource.id))
+        if live is None:
+            return resource
+        sent = self._sent[resource.id] = left_to_others(resource, live, rules)
+        address = Address(self._cluster, resource.id)
+        self._surveying.notes += (f"{address}: {each}" for each in sent.notes)
+        return sent.resource
+
+    def _left_alone(self, prediction: Prediction, filled: Filled) -> Mapping[FieldPath, FieldOwner]:
+        """What people put there, but for what rules leave to others."""
+        left = left_alone(prediction, filled.resource.attributes)
+        sent = self._sent.get(filled.resource.id)
+        return left if sent is None else {path: owner for path, owner in left.items() if not sent.leaves(path)}
+
     def found(self) -> Found:
         """Makes changes of the answers, now that all that is secret is known."""
         screen = self._surveying.seals.screen
@@ -151,6 +178,8 @@ class ClusterSurvey:
         )
 
     def _resource(self, id_: ResourceId) -> Resource:
+        if id_ in self._sent:
+            return self._sent[id_].resource
         resource = self._spec.get(id_)
         assert resource is not None, "only ids of the Spec are asked about"
         return resource
@@ -180,9 +209,9 @@ class ClusterSurvey:
         )
         try:
             prediction = await self._runtime.plan(request)
-            if self._surveying.takes_away and (left := left_alone(prediction, filled.resource.attributes)):
+            if self._surveying.takes_away and (left := self._left_alone(prediction, filled)):
                 prediction = await self._runtime.plan(replace(request, taken_away=frozenset(left)))
-                stays = left_alone(prediction, filled.resource.attributes)
+                stays = self._left_alone(prediction, filled)
                 self._taken_away[asked.id] = frozenset(left.keys() - stays.keys())
         except Rejected as error:
             if not filled.unknown:

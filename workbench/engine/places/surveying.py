@@ -14,6 +14,7 @@ from workbench.engine.place_kinds import PlaceKind, kind_of
 from workbench.engine.release import Release
 from workbench.engine.spec import Spec
 from workbench.engine.values import Value
+from workbench.project.ignores import IgnoreRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ class Surveying:
     takes_away: bool = False
     replaces: frozenset[Address] = frozenset()
     forgets: frozenset[ResourceId] = frozenset()
+    ignores: tuple[IgnoreRule, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    """What is left to others, as far as it is not as configured."""
     secrets: frozenset[str] = frozenset()
     values: dict[PlaceKind, Values] = field(default_factory=dict)
     _public: frozenset[str] = field(init=False)
