@@ -104,6 +104,17 @@ async def test_a_field_of_an_element_is_left_alone_and_its_neighbours_are_not(fl
     assert (live(fleet)["spec"]["replicas"], image(fleet)) == (2, "mesh:9")
 
 
+async def test_what_we_alone_own_below_a_shared_field_is_not_taken_away(fleet: Fleet) -> None:
+    await released(fleet)
+    labels = {"spec": {"template": {"metadata": {"labels": {"mesh": "on"}}}}}
+    fleet.sandbox.clusters[0].patch("deployments.apps", "fleet", "web", labels, "merge", manager="mesh")
+    ignore(fleet, "{kind: Deployment, path: spec.template.metadata.labels, reason: the mesh adds some}")
+    edit(fleet, 'version = "1"', 'version = "2"')
+    await released(fleet)
+    assert live(fleet)["spec"]["template"]["metadata"]["labels"] == {"app": "web", "mesh": "on"}
+    assert image(fleet) == "web:2"
+
+
 async def test_a_plan_is_bound_to_the_object_as_it_was_all_the_same(fleet: Fleet) -> None:
     await released(fleet)
     scale(fleet, 5)
@@ -124,6 +135,11 @@ async def test_a_plan_is_bound_to_the_object_as_it_was_all_the_same(fleet: Fleet
         ("{kind: Deployment, path: spec.replicas}", "has no reason"),
         ("{kind: Deployment, path: metadata, reason: x}", "says which object it is"),
         ("{kind: Deployment, path: metadata.name, reason: x}", "says which object it is"),
+        ("{kind: Deployment, path: metadata.labels, reason: x}", "says whose object it is"),
+        (
+            """{kind: Deployment, path: 'metadata.labels["workbench.konfig.io/stack"]', reason: x}""",
+            "whose object it is",
+        ),
         ("{kind: Deployment, path: 'a[', reason: x}", "is no path of a field"),
         ("{kind: Deployment, paths: spec.replicas, reason: x}", "unknown key 'paths'"),
         ("{kind: 7, path: spec.replicas, reason: x}", "kind needs to be text"),

@@ -3,8 +3,8 @@
 A difference that is only not shown comes back with the next apply. So what is compared is what would be sent, and
 
 - where another field manager owns the field, it is not sent: it stays as that manager has it, and may change it;
-- where nobody else does, it is sent with the value that is live, as a field that only we own is taken away once we no
-  longer send it;
+- where we alone own it, or a part of what is below it, it is sent with the value that is live: what has no other owner
+  is taken away once we no longer send it;
 - where the live object has no such field, it is not sent, and stays absent;
 - an object that is not there yet is made as it is configured.
 
@@ -48,11 +48,14 @@ def left_to_others(resource: Resource, live: LiveResource, rules: Iterable[Ignor
         configured = find(body, rule.path)
         if configured is MISSING or not rule.matches(resource.id):
             continue
-        owners = {each.manager for each in live.owners if each.path[: len(rule.path)] == rule.path}
+        below = [each for each in live.owners if each.path[: len(rule.path)] == rule.path]
+        owners = {each.manager for each in below}
         if rule.manager and rule.manager not in owners:
             continue
         there = find(live.body, rule.path)
-        if there is MISSING or owners - {FIELD_MANAGER}:
+        others = {each.path for each in below if each.manager != FIELD_MANAGER}
+        is_ours = any(each.manager == FIELD_MANAGER and each.path not in others for each in below)
+        if there is MISSING or (others and not is_ours):
             body = _without(body, rule.path)
         else:
             body = put(body, rule.path, there)

@@ -25,6 +25,9 @@ from workbench.project.yaml_file import only_keys, read_mapping, text_at
 
 _KEYS = ("kind", "name", "path", "manager", "reason")
 _FILES = ("project.yaml", "stack.yaml")
+_LABELS = ("metadata", "labels")
+_OWN = ("workbench.konfig.io/", "app.kubernetes.io/managed-by")
+"""How labels begin that tie an object to its stack: pruning goes by them."""
 _NEVER = (("metadata", "name"), ("metadata", "namespace"), ("apiVersion",), ("kind",))
 
 
@@ -87,6 +90,8 @@ def _rule(entry: Any, number: int, path: Path, shown: Path) -> IgnoreRule:
         raise BrokenFile(f"{said['path']!r} is no path of a field", where=where, hint=hint)
     if any(field == each[: len(field)] or field[: len(each)] == each for each in _NEVER):
         raise BrokenFile(f"{said['path']} says which object it is, and can't be ignored", where=where)
+    if field == _LABELS or (field[:2] == _LABELS and str(field[2]).startswith(_OWN)):
+        raise BrokenFile(f"{said['path']} says whose object it is, and can't be ignored", where=where)
     group, slash, kind = said["kind"].rpartition("/")
     return IgnoreRule(
         group if slash else None,
