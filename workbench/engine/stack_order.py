@@ -40,6 +40,10 @@ class StackCycle(EngineError):
         self.stacks = tuple(stacks)
 
 
+class OrderCycle(EngineError):
+    """What stacks read of each other, and what `after` says of them, goes round in a circle."""
+
+
 def readings_of(spec: Spec) -> dict[str, Reading]:
     """Returns the stacks whose outputs a Spec reads, as it is compiled."""
     found: dict[str, Reading] = {}
@@ -57,6 +61,22 @@ def refuse_cycle(readings: Readings) -> None:
     """Raises `StackCycle`."""
     if cycle := find_cycle(readings):
         raise StackCycle(cycle, readings)
+
+
+def refuse_circle(
+    needs: Mapping[str, Iterable[str]], after: Mapping[str, Iterable[str]], folders: Mapping[str, str]
+) -> None:
+    """Raises `OrderCycle` where stacks can't be ordered, with how each of them needs the next; `folders` are theirs."""
+    if not (cycle := find_cycle(needs)):
+        return
+    steps = list(pairwise(cycle))
+    said = [f"{one} {'is after' if other in after.get(one, ()) else 'reads'} {other}" for one, other in steps]
+    by_hand = next((one for one, other in steps if other in after.get(one, ())), cycle[0])
+    raise OrderCycle(
+        f"stacks come after each other in a circle: {', '.join(said)}",
+        where=f"{folders.get(by_hand, by_hand)}/stack.yaml",
+        hint="take one name out of `after`",
+    )
 
 
 def ranks(stacks: Iterable[str], reads: Mapping[str, Iterable[str]]) -> dict[str, int]:

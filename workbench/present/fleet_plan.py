@@ -50,8 +50,8 @@ def _is_quiet(made: Plan) -> bool:
 
 
 def _stack_lines(fleet: FleetPlan, stack: str, glyphs: Glyphs) -> Iterator[Line]:
-    reads = fleet.reads.get(stack, ())
-    after = Span(f"  after {', '.join(reads)}" if reads else "", Tone.MUTED)
+    needs = fleet.needs.get(stack, ())
+    after = Span(f"  after {', '.join(needs)}" if needs else "", Tone.MUTED)
     if (deferred := fleet.deferred.get(stack)) is not None:
         yield line(
             Span(f"  {stack}", Tone.STRONG), Span(f"  {deferred.resources} resources configured", Tone.MUTED), after
@@ -152,6 +152,7 @@ def document(fleet: FleetPlan, root: Path) -> dict[str, Any]:
         "reverts": list(fleet.reverts),
         "stages": [list(each) for each in fleet.stages],
         "reads": {stack: list(each) for stack, each in fleet.reads.items()},
+        "after": {stack: list(each) for stack, each in fleet.after.items()},
         "knownAfterApply": {stack: list(each) for stack, each in fleet.late.items()},
         "plans": [documents.plan(each, root) for each in fleet.plans.values()],
         "deferred": [

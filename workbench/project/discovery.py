@@ -37,7 +37,7 @@ from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.outputs import Output, declared_outputs
 from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
-from workbench.project.yaml_file import mapping_at, read_mapping, text_at
+from workbench.project.yaml_file import mapping_at, place_of, read_mapping, text_at, texts_at
 
 PROJECT_FILE, STACK_FILE, MODULE_FILE = "project.yaml", "stack.yaml", "kcl.mod"
 _MARKS = frozenset({PROJECT_FILE, STACK_FILE, MODULE_FILE})
@@ -84,7 +84,7 @@ def _discovered(root: Path) -> KonfigTree:
         findings.append(Finding.of(error))
     declared = _declared(root, findings)
     projects = [_project(folder, stacks, root, clusters, declared) for folder, stacks in _projects(root, unseen)]
-    projects = _with_unique_names(_with_masking(projects, root, findings), root)
+    projects = _with_known_order(_with_unique_names(_with_masking(projects, root, findings), root))
     return KonfigTree(root, tuple(projects), clusters, tuple(findings), tuple(unseen), declared or None)
 
 
@@ -250,6 +250,7 @@ def _stack(
     content, labels = _described(file, findings)
     path = StackPath(project, StackName(_name(content, folder, file, findings)))
     terraform = _terraform(content, file, terraform, findings)
+    after = _after(content, file, findings)
     doubts = (*doubts, *findings)
     outputs, own_unread = _outputs(content, file, outputs, findings)
     placement: Placement | None = None
@@ -264,6 +265,7 @@ def _stack(
     return Stack(
         path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root,
         outputs=outputs, unread_outputs=unread or own_unread or next(iter(doubts), None), coordinates=point,
+        after=after,
     )  # fmt: skip
 
 
@@ -307,6 +309,33 @@ def _terraform(
     except ProjectError as error:
         findings.append(Finding.of(error))
         return above
+
+
+def _after(content: Mapping[str, object], file: Path, findings: list[Finding]) -> tuple[str, ...]:
+    """What a stack comes after must not be guessed: what is wrong here is a doubt of the stack."""
+    try:
+        return texts_at(content, "after", file)
+    except ProjectError as error:
+        findings.append(Finding(error.message, place_of(file, "after"), error.hint))
+        return ()
+
+
+def _with_known_order(projects: list[Project]) -> list[Project]:
+    """Has a stack that is said to come after one which is not there say so: nobody would wait for it."""
+    if not any(stack.after for each in projects for stack in each.stacks):
+        return projects
+    known = {stack.name for each in projects for stack in each.stacks}
+
+    def held(stack: Stack) -> Stack:
+        unknown = [each for each in stack.after if each not in known or each == stack.name]
+        if not unknown:
+            return stack
+        said = "itself" if unknown[0] == stack.name else f"{unknown[0]!r}, which is no stack"
+        where = place_of(stack.directory / STACK_FILE, "after")
+        finding = Finding(f"comes after {said}", where, "name stacks as project/stack; wb ls lists them")
+        return replace(stack, findings=(*stack.findings, finding), doubts=(*stack.doubts, finding))
+
+    return [replace(each, stacks=tuple(map(held, each.stacks))) for each in projects]
 
 
 def _described(file: Path, findings: list[Finding]) -> tuple[Mapping[str, object], Mapping[str, str]]:

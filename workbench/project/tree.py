@@ -76,6 +76,8 @@ class Stack:
     """Why it is not known what it gives to others."""
     coordinates: Mapping[str, str] = field(default_factory=dict)
     """Which point of the cube it is: the value of each dimension that it says, in the declared order."""
+    after: tuple[str, ...] = ()
+    """Stacks that come before it in a plan over many, by `project/stack`, beside those whose outputs it reads."""
 
     @property
     def name(self) -> str:

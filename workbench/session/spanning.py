@@ -252,6 +252,7 @@ class Spanning(Changing, Watching):
             {name: each for name in names if isinstance(each := found[name], Deferred)},
             skipped=saved.skipped,
             reads=saved.reads,
+            after=saved.after,
             configurations=configurations,
             rolls_back=saved.rolls_back,
             destroys=saved.destroys,

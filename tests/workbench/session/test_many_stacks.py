@@ -19,6 +19,7 @@ from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
 from workbench.engine.plan import Level
 from workbench.engine.plan_file import PlanFileInvalid
 from workbench.engine.release import Phase, StepState
+from workbench.engine.stack_order import OrderCycle
 from workbench.present import fleet_plan as presented
 from workbench.present.glyphs import UNICODE
 from workbench.release import encoding
@@ -446,3 +447,44 @@ async def test_stacks_are_chosen_by_their_folders_too(tmp_path: Path) -> None:
         assert [each.name for each in opened.choose("payments/*/prod")] == ["a/prod"]
         assert [each.name for each in opened.choose("[lp]*/*/prod")] == ["b/prod", "a/prod"]
         assert list((await opened.plan_stacks("payments/*/prod")).plans) == ["a/prod"]
+
+
+def after(place: Place, name: str, *others: str) -> None:
+    said = ", ".join(f"{each}/prod" for each in others)
+    (place.root / name / "prod/stack.yaml").write_text(f"name: prod\nafter: [{said}]\n")
+
+
+async def test_a_stack_comes_after_those_that_it_says_and_goes_before_them(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", b="", c="b")
+    after(place, "b", "a")
+    place.clusters["hz"].become(own("a"), Status.FAILED, reason="broken")
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        assert fleet.stages == (("a/prod",), ("b/prod",), ("c/prod",))
+        text = "\n".join(str(each) for each in presented.lines(fleet, UNICODE))
+        assert "after a/prod" in text
+        ended = await run(opened, fleet)
+        assert ended.left == {"b/prod": "comes after a/prod, which is not ready", "c/prod": ended.left["c/prod"]}
+        place.clusters["hz"].become(own("a"), Status.CURRENT)
+        saved = tmp_path / "many.plan"
+        opened.save_fleet_plan(await opened.plan_stacks("?/prod"), saved)
+        again = await opened.load_fleet_plan(saved)
+        assert again.stages == fleet.stages and (await run(opened, again)).is_whole
+        assert (await opened.plan_destroy_stacks("?/prod")).stages == tuple(reversed(fleet.stages))
+
+
+async def test_an_order_that_nobody_can_keep_is_an_error(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="", c="")
+    after(place, "b", "a")
+    async with place.open() as opened:
+        with pytest.raises(OrderCycle) as raised:
+            await opened.plan_stacks("?/prod")
+        assert "a/prod reads b/prod, b/prod is after a/prod" in raised.value.message
+        assert raised.value.where.endswith("b/prod/stack.yaml")
+    for said, wrong in (("[d/prod]", "'d/prod', which is no stack"), ("[b/prod]", "itself"), ("a/prod", "a list")):
+        (place.root / "b/prod/stack.yaml").write_text(f"name: prod\nafter: {said}\n")
+        async with place.open() as opened:
+            stack = opened.select("b/prod")
+            assert wrong in stack.doubts[0].message and stack.doubts[0].where.endswith("stack.yaml:2:1")
+            fleet = await opened.plan_stacks("b/prod", "c/prod")
+            assert fleet.is_refused

@@ -20,7 +20,7 @@ from workbench.engine.errors import EngineError
 from workbench.engine.fleet_plan.values import Approved, Deferred, FleetPlan, reasons_of
 from workbench.engine.plan_file import PlanFileInvalid
 
-FORMAT = "workbench.fleet-plan/v1"
+FORMAT = "workbench.fleet-plan/v2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class SavedFleet:
     late: Mapping[str, tuple[str, ...]]
     skipped: tuple[str, ...]
     reads: Mapping[str, tuple[str, ...]]
+    after: Mapping[str, tuple[str, ...]]
     rolls_back: bool
     destroys: bool
     reverts: tuple[str, ...]
@@ -71,6 +72,7 @@ def save(fleet: FleetPlan, path: Path, root: Path) -> None:
         "deferred": [_deferred_document(each) for each in fleet.deferred.values()],
         "late": {stack: list(each) for stack, each in fleet.late.items()},
         "reads": {stack: list(each) for stack, each in fleet.reads.items()},
+        "after": {stack: list(each) for stack, each in fleet.after.items()},
         "skipped": list(fleet.skipped),
         "rollsBack": fleet.rolls_back,
         "destroys": fleet.destroys,
@@ -101,6 +103,7 @@ def load(path: Path, root: Path) -> SavedFleet:
             late=_texts(content["late"]),
             skipped=tuple(content["skipped"]),
             reads=_texts(content["reads"]),
+            after=_texts(content["after"]),
             rolls_back=bool(content["rollsBack"]),
             destroys=bool(content["destroys"]),
             reverts=tuple(content["reverts"]),

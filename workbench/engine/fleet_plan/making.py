@@ -16,7 +16,7 @@ from workbench.engine.outputs import OutputsUnavailable, uses
 from workbench.engine.plan import Plan
 from workbench.engine.secret_options import withheld
 from workbench.engine.spec import Spec
-from workbench.engine.stack_order import StackCycle, givers, readings_of, refuse_cycle
+from workbench.engine.stack_order import StackCycle, givers, readings_of, refuse_circle, refuse_cycle
 from workbench.project import Stack, WorkbenchError
 
 T = TypeVar("T")
@@ -84,9 +84,8 @@ async def make(
     deferred = _deferred(waiting, giving, names, inputs, salt)
     unplanned = [each for each in made.values() if isinstance(each, Unplanned) and each.stack not in deferred]
     fleet = FleetPlan(plans, inputs, made_at, salt, deferred, tuple(unplanned), skipped)
-    if backwards:
-        return await _backwards(fleet, names, stacks.compile)
-    return await _with_order(fleet, names, stacks.compile)
+    ordering = _backwards if backwards else _with_order
+    return _with_declared_order(await ordering(fleet, names, stacks.compile), names)
 
 
 async def side_by_side(names: Sequence[str], work: Callable[[str], Awaitable[T]]) -> dict[str, T]:
@@ -138,6 +137,14 @@ async def _with_order(fleet: FleetPlan, stacks: Mapping[str, Stack], compile_: C
         if reads[stack]:
             configurations[stack] = (await compile_(stacks[stack])).spec.digest(plan.salt)
     return replace(fleet, reads={each: found for each, found in reads.items() if found}, configurations=configurations)
+
+
+def _with_declared_order(fleet: FleetPlan, stacks: Mapping[str, Stack]) -> FleetPlan:
+    """Returns a plan with what its stacks say that they come after. Raises `OrderCycle`."""
+    after = {name: tuple(each for each in stacks[name].after if each in fleet.stacks) for name in fleet.stacks}
+    ordered = replace(fleet, after={name: each for name, each in after.items() if each})
+    refuse_circle(ordered.needs, ordered.after, {name: str(each.directory) for name, each in stacks.items()})
+    return ordered
 
 
 def _giver(output: str) -> str:

@@ -102,8 +102,9 @@ def _counted(count: int, what: str) -> str:
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
     """`plans` has each stack that could be planned, those with nothing to do too. `reads` are the stacks of the plan
-    that each reads outputs of; `configurations` digests, under the salt of its plan, of the Spec of each reader with
-    the references in it. `skipped` were chosen, and left out by name. `salt` keys the digests of what is deferred.
+    that each reads outputs of, `after` those that its stack.yaml says come before it; `configurations` digests, under
+    the salt of its plan, of the Spec of each reader with the references in it.
+    `skipped` were chosen, and left out by name. `salt` keys the digests of what is deferred.
     `rolls_back`: its plans give releases again, the readers first. `reverts` are the runs that it takes back.
     `destroys`: they take everything away, in the same order.
     `resumes` is the run that it goes on with, where it was read from its file. `notes` are what else there is to say.
@@ -117,6 +118,7 @@ class FleetPlan:
     unplanned: tuple[Unplanned, ...] = ()
     skipped: tuple[str, ...] = ()
     reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    after: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     configurations: Mapping[str, str] = field(default_factory=dict)
     rolls_back: bool = False
     reverts: tuple[str, ...] = ()
@@ -131,6 +133,7 @@ class FleetPlan:
             "plans": {stack: plan.id for stack, plan in self.plans.items()},
             "deferred": {stack: [each.configuration, *each.outputs] for stack, each in self.deferred.items()},
             "reads": {stack: list(each) for stack, each in self.reads.items()},
+            "after": {stack: list(each) for stack, each in self.after.items()},
             "skipped": list(self.skipped),
             "rollsBack": self.rolls_back,
             "destroys": self.destroys,
@@ -149,12 +152,18 @@ class FleetPlan:
     @property
     def stages(self) -> tuple[tuple[str, ...], ...]:
         """Returns the stacks in order: all of one stage read nothing of each other, nor of later ones."""
-        rank = ranks(self.stacks, self.reads)
+        rank = ranks(self.stacks, self.needs)
         found: dict[int, list[str]] = {}
         for stack in self.stacks:
             found.setdefault(rank[stack], []).append(stack)
         ordered = [tuple(found[each]) for each in sorted(found)]
         return tuple(reversed(ordered)) if self.goes_back else tuple(ordered)
+
+    @property
+    def needs(self) -> Mapping[str, tuple[str, ...]]:
+        """The stacks of the plan that each comes after: those it reads first."""
+        both = dict.fromkeys((*self.reads, *self.after))
+        return {each: tuple(dict.fromkeys((*self.reads.get(each, ()), *self.after.get(each, ())))) for each in both}
 
     @property
     def goes_back(self) -> bool:
