@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters, shop
-from tests.workbench.tui.test_screens import LARGE, NOW, SMALL, opened, says, state, until
+from tests.workbench.tui.test_screens import LARGE, NOW, SMALL, confirmed, opened, says, state, until
 from workbench.local import LocalState, LocalStateFailure
 from workbench.session import Session
 from workbench.settings import Settings
@@ -234,7 +234,8 @@ async def test_edits_that_were_not_written_are_taken_up_again(tmp_path: Path, si
         await until(pilot, lambda: isinstance(app.screen, WhatIfScreen))
         await until(pilot, lambda: says(app, "taken up again"))
         assert "replicas = 5" in app.screen.query_one(TextArea).text
-        await pilot.press("escape", "W", "W")
+        await pilot.press("escape")
+        await confirmed(pilot, "W", "write")
         await until(pilot, lambda: "replicas = 5" in main.read_text())
         await until(pilot, lambda: memory(tmp_path).drafts() == ({}, ""))
 
@@ -250,11 +251,12 @@ async def test_a_draft_of_a_file_that_changed_below_says_so_and_is_not_written_o
     async with app.run_test(size=LARGE) as pilot:
         await typed(pilot, "whatif web/prod")
         await until(pilot, lambda: says(app, "web/prod/main.k changed on disk since"))
-        await pilot.press("escape", "W", "W")
+        await pilot.press("escape")
+        await confirmed(pilot, "W", "write")
         await until(pilot, lambda: "changed on disk meanwhile" in said(app))
         assert main.read_text().endswith("# somebody else\n") and "replicas = 3" in main.read_text()
         assert "+    replicas = 5" in state(app).whatif.patch()  # type: ignore[union-attr]
-        await pilot.press("X")
+        await confirmed(pilot, "X", "drop")
         await until(pilot, lambda: memory(tmp_path).drafts() == ({}, ""))
 
 

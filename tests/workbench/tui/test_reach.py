@@ -10,7 +10,18 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until, workbench
+from tests.workbench.tui.test_screens import (
+    LARGE,
+    SMALL,
+    confirmed,
+    opened,
+    released,
+    says,
+    shown,
+    state,
+    until,
+    workbench,
+)
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reach import ReachScreen
@@ -93,5 +104,5 @@ async def test_an_edit_of_a_what_if_says_whom_it_reaches_before_anything_is_plan
         await pilot.press("b")
         await until(pilot, lambda: isinstance(app.screen, ReachScreen) and says(app, "web/dev changed"))
         await pilot.press("escape")
-        await pilot.press("X")
+        await confirmed(pilot, "X", "drop")
         await until(pilot, lambda: "this edit" not in radius(app))

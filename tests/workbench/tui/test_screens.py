@@ -93,6 +93,13 @@ async def confirm(pilot: Pilot[Any]) -> None:
     await pilot.press("enter")
 
 
+async def confirmed(pilot: Pilot[Any], key: str, word: str) -> None:
+    """Presses a key that asks for a word, and types that."""
+    await pilot.press(key)
+    await until(pilot, lambda: pilot.app.screen.query_one("#confirm").has_class("asked"))
+    await pilot.press(*word, "enter")
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 async def test_browse_diff_apply_and_watch_by_keyboard_alone(tmp_path: Path, size: tuple[int, int]) -> None:
     clusters = Clusters("hz", "sh")

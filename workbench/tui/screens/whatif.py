@@ -1,14 +1,14 @@
 """What if: edit a file of the stack over the repository, never in it, and see at once what would change live.
 
 The edits stay with the stack: its spec, diff, plan and watch are those of the edited files until the edits are dropped
-(`X`) or written to the working tree (`W`, after asking).
+or written to the working tree, each after a word that is typed.
 """
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import anyio.to_thread
 from textual.app import ComposeResult
@@ -32,7 +32,10 @@ from workbench.tui.key_names import WithNames
 from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
+Word = Literal["write", "drop"]
+"""What has to be typed before files are written, or edits lost."""
 NARROW = 36
 SETTLE_SECONDS = 0.3
 """So long nothing may be typed before the edit is compiled."""
@@ -70,12 +73,12 @@ class WhatIfScreen(Frame):
         Binding("p", "patch", "Patch to clipboard", show=False),
         Binding("E", "save", "Save as a patch", show=False),
         Binding("C", "commit", "Commit ...", show=False),
-        Binding("X", "drop", "Drop edits"),
-        Binding("W", "write", "Write to files"),
+        Binding("X", "drop", "Drop edits ..."),
+        Binding("W", "write", "Write to files ..."),
     ]
 
     _timer: Timer | None = None
-    _asked_to_write = False
+    _asked: tuple[Word, WhatIf | None] | None = None
     _draft = ""
 
     def __init__(self, state: object, *, at: tuple[Path, int] | None = None) -> None:
@@ -96,6 +99,7 @@ class WhatIfScreen(Frame):
         with Container(id="panes"):
             yield Editor(self._text(), id="editor", show_line_numbers=True, tab_behavior="indent")
             yield ResourceTable(diff.FIELD_COLUMNS, id="effect", header=False, empty="comparing ...")
+        yield TypedConfirmation("Yes", "that is not the word: nothing was written or dropped")
 
     def on_mount(self) -> None:
         self._draft = self.workbench.drafts.take_up(self._stack_state)
@@ -167,7 +171,7 @@ class WhatIfScreen(Frame):
         return line(*spans)
 
     def on_text_area_changed(self) -> None:
-        self._asked_to_write = False
+        self.query_one(TypedConfirmation).close()  # what it asks about is another text now
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(SETTLE_SECONDS, self._take_edit)
@@ -291,30 +295,67 @@ class WhatIfScreen(Frame):
         self.workbench.diff_stack(self._stack_state)
 
     def action_drop(self) -> None:
+        """Asks for a word, then drops the edits."""
+        self._take_edit()
+        if not self._stack_state.edits:
+            self.notify("nothing is edited", severity="warning")
+            return
+        self._ask("drop", f"to drop the edits of {self._edited()}; nothing has them then")
+
+    def action_write(self) -> None:
+        """Asks for a word, then writes the edits into the working tree."""
+        self._take_edit()
+        if not self.whatif.files:
+            self.notify("nothing is edited", severity="warning")
+            return
+        self._ask("write", f"to write {self._edited()} in the working tree; no cluster is touched")
+
+    def _edited(self) -> str:
+        return ", ".join(each.name for each in self.whatif.files)
+
+    def _ask(self, word: Word, what: str) -> None:
+        self._asked = word, self._stack_state.whatif
+        question = line("type ", Span(word, Tone.STRONG), f" {what}")
+        self.query_one(TypedConfirmation).ask(question, word, verb=word.capitalize())
+
+    def on_typed_confirmation_confirmed(self) -> None:
+        if self._asked is None:
+            return
+        (word, whatif), self._asked = self._asked, None
+        if whatif is not self._stack_state.whatif:  # another screen or a commit took them meanwhile
+            self.notify("the edits are others now: nothing was done", severity="warning")
+        elif word == "drop":
+            self._drop()
+        else:
+            self._write()
+
+    def on_typed_confirmation_closed(self) -> None:
+        if self.query_one(TypedConfirmation).has_focus_within:
+            self.query_one("#effect").focus()
+
+    def action_back(self) -> None:
+        question = self.query_one(TypedConfirmation)
+        if question.is_asked:
+            question.close()
+        else:
+            super().action_back()
+
+    def _drop(self) -> None:
         self._draft = ""
         self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)
 
-    def action_write(self) -> None:
-        """Writes the edits into the working tree, at the second asking."""
-        whatif = self.whatif
-        if not whatif.files:
-            self.notify("nothing is edited", severity="warning")
-        elif not self._asked_to_write:
-            self._asked_to_write = True
-            names = ", ".join(each.name for each in whatif.files)
-            self.notify(f"W again writes {names} in the working tree", severity="warning")
-        else:
-            try:
-                written = whatif.write()
-            except WorkbenchError as error:
-                self.notify(f"{error}. {error.hint}", severity="error")
-                return
-            self._draft = ""
-            self.workbench.edit_stack(self._stack_state, None)
-            self.notify(f"written: {', '.join(each.name for each in written)}")
-            self.redraw()
+    def _write(self) -> None:
+        try:
+            written = self.whatif.write()
+        except WorkbenchError as error:
+            self.notify(f"{error}. {error.hint}", severity="error")
+            return
+        self._draft = ""
+        self.workbench.edit_stack(self._stack_state, None)
+        self.notify(f"written: {', '.join(each.name for each in written)}")
+        self.redraw()
 
 
 Location = tuple[int, int]
