@@ -1,0 +1,1 @@
+"""The pages of docs/practices, carried out as they stand."""
