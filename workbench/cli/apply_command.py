@@ -9,7 +9,7 @@ import anyio
 import click
 
 from workbench.cli import many_stacks
-from workbench.cli.many_stacks import many_options, scheduler_option
+from workbench.cli.many_stacks import many_options, scheduler_option, site_option
 from workbench.cli.stacks import (
     accept_lost_option,
     adopt_option,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.command("apply")
 @click.argument("stack", default="", metavar="[STACK | PLANFILE | GLOB]")
 @many_options
+@site_option
 @scheduler_option
 @compile_options
 @cluster_option
@@ -61,6 +62,7 @@ def command(
     stack: str,
     globs: tuple[str, ...],
     skip_stacks: tuple[str, ...],
+    site: str,
     scheduler: str,
     options: tuple[str, ...],
     settings: tuple[str, ...],
@@ -93,6 +95,7 @@ def command(
     context: Context = ctx.obj
     given = inputs(options, settings)
     plan_file = context.base(workdir) / stack if stack else None
+    globs = many_stacks.with_site(context, site, stack, globs, workdir)
     many = many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir))
     saved = plan_file if plan_file is not None and plan_file.is_file() else None
     if many or (saved is not None and many_stacks.is_saved_of_many(saved)):

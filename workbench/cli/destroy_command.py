@@ -9,7 +9,7 @@ import anyio
 import click
 
 from workbench.cli import many_stacks
-from workbench.cli.many_stacks import many_options
+from workbench.cli.many_stacks import many_options, site_option
 from workbench.cli.stacks import (
     accept_lost_option,
     adopt_option,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.command("destroy")
 @click.argument("stack", default="", metavar="[STACK | GLOB]")
 @many_options
+@site_option
 @compile_options
 @workdir_option
 @click.option(
@@ -47,6 +48,7 @@ def command(
     stack: str,
     globs: tuple[str, ...],
     skip_stacks: tuple[str, ...],
+    site: str,
     options: tuple[str, ...],
     settings: tuple[str, ...],
     workdir: Path | None,
@@ -73,6 +75,7 @@ def command(
     context: Context = ctx.obj
     output = context.output
     given = inputs(options, settings)
+    globs = many_stacks.with_site(context, site, stack, globs, workdir, to_destroy=True)
     if many := many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir)):
         spanning = context.open(workdir=workdir)
         spanning.reason = reason or spanning.reason
@@ -83,9 +86,10 @@ def command(
             )
 
         fleet = many_stacks.make(spanning, plan, output, None)
-        ctx.exit(
-            many_stacks.apply_made(spanning, fleet, output, yes=yes, confirm=confirm, dry_run=dry_run, timeout=None)
-        )
+        code = many_stacks.apply_made(spanning, fleet, output, yes=yes, confirm=confirm, dry_run=dry_run, timeout=None)
+        if site and code is ExitCode.OK and not dry_run and fleet.is_certain and not fleet.skipped:
+            output.talk(f"{output.glyphs.arrow} {many_stacks.removal_of(spanning, site, fleet)}")
+        ctx.exit(code)
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
 

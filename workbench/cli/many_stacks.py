@@ -16,11 +16,13 @@ from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
+    from workbench.cli.main import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.fleet_plan.execute import FleetRun, RunEnded
     from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.session import Session
+    from workbench.session.siting import SiteStacks
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,6 +47,44 @@ def many_options(function: Command) -> Command:
         metavar="GLOB",
         help="make one plan over the stacks that this covers, such as 'shop/*'; may be repeated",
     )(function)
+
+
+def site_option(function: Command) -> Command:
+    return click.option(
+        "--site", default="", metavar="NAME", help="make one plan over the stacks of the site sites/NAME.k"
+    )(function)
+
+
+def with_site(
+    context: Context,
+    site: str,
+    stack: str,
+    globs: tuple[str, ...],
+    workdir: Path | None,
+    *,
+    to_destroy: bool = False,
+) -> tuple[str, ...]:
+    """Returns the globs with the stacks of a site for them; raises `click.UsageError`, or as `Session.site_stacks`."""
+    if not site:
+        return globs
+    if stack or globs:
+        raise click.UsageError("--site says which stacks are meant: leave out --stacks and the name of a stack")
+    session = context.open(workdir=workdir)
+
+    async def ask() -> SiteStacks:
+        async with session:
+            return await session.site_stacks(site, to_destroy=to_destroy)
+
+    found = anyio.run(ask)
+    for each in found.notes:
+        context.output.talk(Span(each, Tone.WARN))
+    return found.stacks
+
+
+def removal_of(session: Session, site: str, fleet: FleetPlan) -> str:
+    """What takes away the files of a site that has nothing any more."""
+    folders = [session.select(each).directory.relative_to(session.root.resolve()).as_posix() for each in fleet.stacks]
+    return f"git rm -r sites/{site}.k {' '.join(folders)}"
 
 
 def scheduler_option(function: Command) -> Command:

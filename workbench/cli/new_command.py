@@ -82,6 +82,21 @@ def stack(
     _run(context, session, lambda: session.new_stack(other, name, namespace=namespace), dry_run, format_)
 
 
+@command.command("site")
+@click.argument("name")
+@_shared
+@click.pass_context
+def site(ctx: click.Context, name: str, dry_run: bool, workdir: Path | None, format_: str) -> None:
+    """Write the stacks of a whole site from its declaration, sites/NAME.k.
+
+    Given again after a change of the declaration, it writes what follows from that. A file that was edited by hand is
+    named, and nothing is written.
+    """
+    context: Context = ctx.obj
+    session = context.open(workdir=workdir)
+    _run(context, session, lambda: session.new_site(name), dry_run, format_, after=f"wb plan --site {name}")
+
+
 @command.command("component")
 @click.argument("name", default="")
 @click.option("--like", default="", metavar="PROJECT/COMPONENT", help="copy this component")
@@ -131,7 +146,12 @@ def _component(session: Session, text: str) -> tuple[Project, Component]:
 
 
 def _run(
-    context: Context, session: Session, make: Callable[[], Awaitable[Created]], dry_run: bool, format_: str
+    context: Context,
+    session: Session,
+    make: Callable[[], Awaitable[Created]],
+    dry_run: bool,
+    format_: str,
+    after: str = "",
 ) -> None:
     async def run() -> Created:
         async with session:
@@ -151,5 +171,7 @@ def _run(
     if dry_run:
         output.talk("nothing was written")
         return
-    for each in created.objects:
+    for each in () if after else created.objects:
         output.talk(f"{output.glyphs.arrow} wb diff {each}")
+    if after:
+        output.talk(f"{output.glyphs.arrow} {after}")

@@ -9,7 +9,7 @@ import anyio
 import click
 
 from workbench.cli import many_stacks
-from workbench.cli.many_stacks import many_options, scheduler_option
+from workbench.cli.many_stacks import many_options, scheduler_option, site_option
 from workbench.cli.stacks import (
     WorkPath,
     accept_lost_option,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.command("plan")
 @click.argument("stack", default="", metavar="[STACK | GLOB]")
 @many_options
+@site_option
 @scheduler_option
 @compile_options
 @cluster_option
@@ -56,6 +57,7 @@ def command(
     stack: str,
     globs: tuple[str, ...],
     skip_stacks: tuple[str, ...],
+    site: str,
     scheduler: str,
     options: tuple[str, ...],
     settings: tuple[str, ...],
@@ -83,6 +85,7 @@ def command(
     """
     context: Context = ctx.obj
     given = inputs(options, settings)
+    globs = many_stacks.with_site(context, site, stack, globs, workdir)
     if many := many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir)):
         wanted = many_stacks.Wanted.of(ctx, many, given)
         ctx.exit(_plan_many(context, wanted, workdir, out, format_, detailed_exitcode=detailed_exitcode))

@@ -21,6 +21,7 @@ plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events
 fleet_plan one plan over many stacks: their plans, in order, behind one confirmation
+sites      a whole site: its stacks and their files, from one declaration
 outputs    what stacks give to each other; reads is what a Spec has of that,
            stack_order which stacks come first for it
 values     what references between resources stand for

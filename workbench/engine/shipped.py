@@ -25,6 +25,7 @@ from workbench.engine.evaluators import Rest, evaluators
 from workbench.engine.memos import memos
 from workbench.engine.recovery.compile import compile_now as compile_document_now
 from workbench.engine.recovery.document import RecoveryDocument
+from workbench.engine.sites.declaration import Site, read_now
 from workbench.engine.spec import Chain, Lookup, Origin, Spec
 from workbench.project import Stack, WorkbenchError
 
@@ -220,6 +221,14 @@ def _document(
 ) -> RecoveryDocument:
     cache = memos.cache_for(root, secrets=secrets)
     return compile_document_now(file, inputs, plugins=plugins, cache=cache, rules=secrets)
+
+
+async def declared_site(file: Path, name: str, allowance: Allowance, *, secrets: SecretRules = BUILT_IN) -> Site:
+    """The same for the declaration of a site. Raises `CompileFailed` or `InvalidSite`."""
+    try:
+        return await evaluators.acall(allowance, read_now, file, name, secrets)
+    except EvaluationEnded as ended:
+        raise ended_as_failure(ended, file) from None
 
 
 def ended_as_failure(ended: EvaluationEnded, where: Path) -> CompileFailed:

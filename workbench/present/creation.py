@@ -12,12 +12,13 @@ from workbench.present.text import Line, Span, Tone, line
 
 def lines(created: Created, root: Path) -> Iterator[Line]:
     for path, count in created.objects.items():
-        more = " more" if created.copy.changed else ""
+        more = "" if created.copy.stacks else " more"
         yield line(Span(f"{path}: ", Tone.STRONG), f"{count} objects{more}, compiled")
     for file in created.copy.files:
         yield line(f"  {_name(file, root)}", Span("  is new", Tone.MUTED))
     for file in created.copy.changed:
-        yield line(f"  {_name(file, root)}", Span("  gets a component more", Tone.MUTED))
+        said = "is written again" if created.copy.stacks else "gets a component more"
+        yield line(f"  {_name(file, root)}", Span(f"  {said}", Tone.MUTED))
     if renamed := [*lines_of(created.copy, root.resolve())]:
         yield line("the name was replaced here; read these lines, hosts and images may be others':")
         yield from (line(f"  {each}") for each in renamed)

@@ -15,7 +15,6 @@ cancelled, and may run side by side on one event loop.
 
 from workbench.session.attaching import Attaching
 from workbench.session.configuring import Configuring
-from workbench.session.creating import Creating
 from workbench.session.impacting import Impacting
 from workbench.session.importing import Importing
 from workbench.session.judging import Judging
@@ -23,6 +22,7 @@ from workbench.session.listing import ListingLive
 from workbench.session.looking import Looking, Watchlist
 from workbench.session.recovering import Recovering
 from workbench.session.rolling_out import RollingOut
+from workbench.session.siting import Siting
 from workbench.session.spanning import Spanning
 from workbench.session.state_keeping import StateKeeping
 from workbench.session.updating import Updating
@@ -32,7 +32,7 @@ class Session(
     Looking,
     Updating,
     Importing,
-    Creating,
+    Siting,
     Impacting,
     Judging,
     Configuring,

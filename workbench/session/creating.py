@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.copying import CopiedStack, Copy, Created
     from workbench.engine.spec import Spec
-    from workbench.project import Component, Placement, Project
+    from workbench.project import ClusterMapping, Component, Placement, Project
 
 
 class Creating(Changing):
@@ -101,22 +101,25 @@ class Creating(Changing):
             raise CopyRefused(f"{like.name} has no stack to copy", where=str(like.directory))
         return chosen
 
-    async def _proven(self, copy: Copy) -> Created:
+    def _as_made(self, made: CopiedStack, placement: Placement | None) -> Stack:
+        return replace(
+            made.like,
+            path=made.path,
+            directory=made.directory,
+            project_directory=made.project_directory,
+            placement=placement,
+        )
+
+    async def _proven(self, copy: Copy, mapping: ClusterMapping | None = None) -> Created:
         from workbench.engine.compiled import CompileInputs
         from workbench.engine.copying import CopyRefused, Created, imported_ids, shared_objects
 
-        inputs = CompileInputs(overlay=copy.files)
+        inputs = CompileInputs(overlay={**copy.files, **copy.changed})
         objects: dict[StackPath, int] = {}
         notes: list[str] = []
         for made in copy.stacks:
             path, like = made.path, made.like
-            stack = replace(
-                like,
-                path=path,
-                directory=made.directory,
-                project_directory=made.project_directory,
-                placement=self._placement(made, copy),
-            )
+            stack = self._as_made(made, self._placement(made, copy, mapping or self.tree().clusters))
             spec, own = await self._placed(stack, inputs), await self._placed(like, CompileInputs())
             if taken := imported_ids(spec):
                 raise CopyRefused(
@@ -126,7 +129,7 @@ class Creating(Changing):
                 )
             others = {like.path: own}
             for each in self.tree().stacks():
-                if each.path != like.path and each.project_directory == stack.project_directory:
+                if each.path not in (like.path, path) and each.project_directory == stack.project_directory:
                     others[each.path] = await self._placed(each, CompileInputs())
             on = {each.path: set(each.clusters) for each in (*self.tree().stacks(), like)}
             others = {each: other for each, other in others.items() if on[each] & set(stack.clusters)}
@@ -148,14 +151,13 @@ class Creating(Changing):
         spec = (await self.compile(stack, inputs)).spec
         return place(spec, stack.path, stack.placement.namespace if stack.placement else None)
 
-    def _placement(self, made: CopiedStack, copy: Copy) -> Placement | None:
-        from runtimes.base.documents import load_yaml
+    def _placement(self, made: CopiedStack, copy: Copy, mapping: ClusterMapping) -> Placement | None:
+        from runtimes.base.documents import load_yaml, read_text
         from workbench.project.clusters import override
         from workbench.project.discovery import STACK_FILE
 
-        mapping = self.tree().clusters
         file = made.directory / STACK_FILE
-        content = load_yaml(copy.files.get(file, ""))
+        content = load_yaml({**copy.files, **copy.changed}.get(file) or (read_text(file) if file.exists() else ""))
         try:
             placement = mapping.placement(made.path)
             known = frozenset(each.name for each in mapping.clusters)

@@ -79,6 +79,7 @@ async def make(
 
     made = await side_by_side([each.name for each in todo], one)
     plans = {name: found for name, found in made.items() if isinstance(found, Plan)}
+    waiting = {name: waiting[name] for name in names if name in waiting}  # asked side by side, they end in any order
     lacking = {each for _, stacks_ in waiting.values() for each in stacks_ if each in plans}
     giving = {each for each in lacking if not plans[each].is_empty or await stacks.is_unfinished(each)}
     deferred = _deferred(waiting, giving, names, inputs, salt)
