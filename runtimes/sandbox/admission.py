@@ -288,12 +288,14 @@ def _bound_errors(limit: dict[str, Any], kind: str, resources: dict[str, Any]) -
     for name, bound in sorted((limit.get("max") or {}).items()):
         errors += _maximum(name, bound, requests, limits, kind)
     for name, ratio in sorted((limit.get("maxLimitRequestRatio") or {}).items()):
-        if name in limits and name in requests and amount(requests[name]):
-            have = amount(limits[name]) / amount(requests[name])
-            if have > amount(ratio):
-                errors.append(
-                    f"{name} max limit to request ratio per {kind} is {ratio}, but provided ratio is {float(have):f}"
-                )
+        asked, most = amount(_text(requests.get(name, "0"))), amount(_text(limits.get(name, "0")))
+        bound = f"{name} max limit to request ratio per {kind} is {ratio}, but"
+        if not asked:
+            errors.append(f"{bound} no request is specified or request is 0")
+        elif not most:
+            errors.append(f"{bound} no limit is specified or limit is 0")
+        elif most / asked > amount(ratio):
+            errors.append(f"{bound} provided ratio is {float(most / asked):f}")
     return errors
 
 

@@ -6,11 +6,10 @@ Rules in CEL (`x-kubernetes-validations`) are compiled with the schema (`cel/`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
+from runtimes.sandbox import definition_parts as parts
+from runtimes.sandbox import structural
 from runtimes.sandbox.store import Object
-from runtimes.sandbox.validate import custom as values
 from runtimes.sandbox.validate.causes import Cause, Causes
 from runtimes.sandbox.validate.rules import compile_rules
 
@@ -25,7 +24,6 @@ _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
 )
-_TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _HOISTED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 
 
@@ -39,6 +37,7 @@ def create(definition: Object) -> list[Cause]:
             "metadata.name", definition["metadata"].get("name", ""), 'must be spec.names.plural+"."+spec.group'
         )
     _spec(causes, spec)
+    parts.approved(causes, definition)
     _stored_versions(causes, definition)
     return causes
 
@@ -75,14 +74,39 @@ def _spec(causes: Causes, spec: Object) -> None:
         seen.add(name)
         if not _LABEL.fullmatch(name):
             causes.invalid(f"spec.versions[{index}].name", name, _LABEL_RULE)
+        parts.deprecation(causes, version, f"spec.versions[{index}]")
     if not unique:
         causes.invalid("spec.versions", _go_versions(versions), "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         causes.invalid(
             "spec.versions", _go_versions(versions), "must have exactly one version marked as storage version"
         )
+    if versions and not _LABEL.fullmatch(versions[0].get("name") or ""):
+        causes.invalid("spec.version", versions[0].get("name") or "", _LABEL_RULE)
     _names(causes, spec.get("names") or {})
     _schemas(causes, versions)
+    _beside_schemas(causes, versions)
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        causes.invalid("spec.preserveUnknownFields", True, text)
+    parts.conversion(causes, spec.get("conversion"))
+
+
+def _beside_schemas(causes: Causes, versions: list[Object]) -> None:
+    for index, version in enumerate(versions):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+
+        def place(part: str, index: int = index) -> str | None:
+            if parts.shared(versions, part):
+                return f"spec.{part}" if index == 0 else None
+            return f"spec.versions[{index}].{part}"
+
+        if (path := place("selectableFields")) is not None:
+            parts.selectable(causes, version.get("selectableFields") or [], schema, path)
+        if (path := place("subresources")) is not None:
+            parts.subresources(causes, version.get("subresources"), path)
+        if (path := place("additionalPrinterColumns")) is not None:
+            parts.columns(causes, version.get("additionalPrinterColumns") or [], path)
 
 
 def _group(causes: Causes, group: str) -> None:
@@ -138,7 +162,7 @@ def _stored_versions(causes: Causes, definition: Object) -> None:
         causes.invalid("status.storedVersions", None, "must have at least one stored version")
         return
     names = {version.get("name") for version in versions}
-    storage = next((version.get("name") for version in versions if version.get("storage")), None)
+    storage = [version.get("name") for version in versions if version.get("storage")]
     for index, name in enumerate(stored):
         if name not in names:
             until = f"until a storage migration ensures no data remains persisted in {name} and removes {name} from"
@@ -146,8 +170,8 @@ def _stored_versions(causes: Causes, definition: Object) -> None:
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions"
             )
             causes.invalid(f"status.storedVersions[{index}]", name, f"{text} {until} status.storedVersions")
-    if storage is not None and storage not in stored:
-        causes.invalid("status.storedVersions", stored, f"must have the storage version {storage}")
+    if storage and storage[-1] not in stored:
+        causes.invalid("status.storedVersions", stored, f"must have the storage version {storage[-1]}")
 
 
 # --- Schemas ---
@@ -169,73 +193,6 @@ def _schemas(causes: Causes, versions: list[Object]) -> None:
                 schema["type"],
                 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
             )
-        _structural(causes, schema, path, "at the root")
-        if schema.get("type") not in ("object", None, ""):
-            causes.invalid(f"{path}.type", schema["type"], "must be object at the root")
-        _rules(causes, schema, path)
+        structural.check(causes, schema, path)
         if not causes:
             compile_rules(causes, schema, path)
-
-
-def _children(schema: Object, path: str) -> Iterator[tuple[Any, str, str]]:
-    for name, member in sorted((schema.get("properties") or {}).items()):
-        yield member, f"{path}.properties[{name}]", "for specified object fields"
-    if isinstance(schema.get("items"), dict):
-        yield schema["items"], f"{path}.items", "for specified array items"
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield schema["additionalProperties"], f"{path}.additionalProperties", "for specified object fields"
-
-
-def _structural(causes: Causes, schema: Object, path: str, where: str) -> None:
-    """Types everywhere: what is below a place comes before the place."""
-    for child, child_path, child_where in _children(schema, path):
-        if isinstance(child, dict):
-            _structural(causes, child, child_path, child_where)
-    free = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
-    if not schema.get("type"):
-        if not free or where == "at the root":
-            causes.required(f"{path}.type", f"must not be empty {where}")
-    elif schema["type"] not in _TYPES:
-        causes.not_supported(f"{path}.type", schema["type"], _TYPES)
-
-
-def _rules(causes: Causes, schema: Object, path: str) -> None:
-    kind = schema.get("x-kubernetes-list-type")
-    if kind is not None and schema.get("type") != "array":
-        causes.invalid(f"{path}.type", schema.get("type", ""), "must be array if x-kubernetes-list-type is specified")
-    elif kind not in (None, "atomic", "set", "map"):
-        causes.not_supported(f"{path}.x-kubernetes-list-type", kind, ("atomic", "map", "set"))
-    elif kind == "map":
-        _list_map(causes, schema, path)
-    elif schema.get("x-kubernetes-list-map-keys"):
-        causes.invalid(
-            f"{path}.x-kubernetes-list-type",
-            kind or "",
-            "must be map if x-kubernetes-list-map-keys is non-empty",
-        )
-    if "default" in schema:
-        found = Causes()
-        values.schema_rules(found, schema, schema["default"], "")
-        for each in found:
-            causes.append({**each, "field": f"{path}.default"})
-    for child, child_path, _ in _children(schema, path):
-        if isinstance(child, dict):
-            _rules(causes, child, child_path)
-
-
-def _list_map(causes: Causes, schema: Object, path: str) -> None:
-    keys = schema.get("x-kubernetes-list-map-keys") or []
-    if not keys:
-        causes.required(f"{path}.x-kubernetes-list-map-keys", "must not be empty if x-kubernetes-list-type is map")
-        return
-    items = schema.get("items") or {}
-    properties = items.get("properties") or {}
-    for index, key in enumerate(keys):
-        if key not in properties:
-            where = f"{path}.x-kubernetes-list-map-keys[{index}]"
-            causes.invalid(where, key, "entries must all be names of item properties")
-        elif key not in (items.get("required") or ()) and "default" not in properties[key]:
-            causes.required(
-                f"{path}.items.properties[{key}].default",
-                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property",
-            )

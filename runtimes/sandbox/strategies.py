@@ -429,7 +429,7 @@ def _note_stored_version(definition: Object) -> None:
     """Versions that objects may be stored in are listed for good, until somebody migrates them and takes them out."""
     versions = definition["spec"].get("versions") or ()
     stored = definition.setdefault("status", {}).get("storedVersions") or []
-    current = [each["name"] for each in versions if each.get("storage") and each["name"] not in stored]
+    current = [each["name"] for each in versions if each.get("storage") and each["name"] not in stored][:1]
     if current:
         definition["status"]["storedVersions"] = [*stored, *current]
 

@@ -88,7 +88,8 @@ def create(state: State, call: Call, body: Any) -> Object:
 def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     """From an object with owners recorded: what `create`, PUT of a missing object and apply have in common."""
     resource, metadata = call.resource, obj["metadata"]
-    if metadata.get("resourceVersion"):
+    version = metadata.get("resourceVersion") or ""
+    if version.isdigit() and int(version):
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     forbid_new_objects(resource, metadata.get("name") or "")
     stored = to_storage(obj, resource)

@@ -10,7 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runtimes.sandbox.schema.registry import KindSchema
-from runtimes.sandbox.validate import core, custom, events, meta, others, pods, warn, workloads
+from runtimes.sandbox.validate import (
+    autoscaling,
+    core,
+    custom,
+    events,
+    job_status,
+    jobs,
+    meta,
+    others,
+    pods,
+    warn,
+    workloads,
+)
 from runtimes.sandbox.validate.causes import Cause, Causes, Object
 from runtimes.sandbox.validate.names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
 from runtimes.sandbox.validate.rules import check_rules
@@ -45,6 +57,7 @@ class Rules:
     on_update: str = "meta change"
     own_finalizers: bool = True
     status: Check = _nothing
+    status_change: ChangeCheck = _no_change
 
 
 def _pod(causes: Causes, obj: Object) -> None:
@@ -136,9 +149,11 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("apps", "DaemonSet"): Rules(workloads.daemon_set, _daemon_set_change, status=workloads.daemon_set_status),
     ("apps", "ControllerRevision"): Rules(workloads.controller_revision, workloads.controller_revision_update),
-    ("batch", "Job"): Rules(workloads.job, workloads.job_update, on_update="full meta change"),
-    ("batch", "CronJob"): Rules(workloads.cron_job, workloads.cron_job_update),
-    ("autoscaling", "HorizontalPodAutoscaler"): Rules(workloads.autoscaler, on_update="meta check"),
+    ("batch", "Job"): Rules(
+        jobs.job, jobs.job_update, on_update="full meta change", status_change=job_status.job_status
+    ),
+    ("batch", "CronJob"): Rules(jobs.cron_job, jobs.cron_job_update),
+    ("autoscaling", "HorizontalPodAutoscaler"): Rules(autoscaling.autoscaler, on_update="meta check"),
     ("autoscaling", "Scale"): Rules(others.scale, on_update="full"),
     ("policy", "PodDisruptionBudget"): Rules(
         workloads.disruption_budget,
@@ -215,6 +230,7 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
     if subresource == "status":
         meta.object_meta_update(causes, after, before)
         rules.status(causes, new)
+        rules.status_change(causes, new, old)
         return causes
     if subresource == "resize":
         pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)

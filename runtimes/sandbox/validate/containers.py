@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate import names, security
 from runtimes.sandbox.validate.causes import Causes, Object
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -44,7 +45,7 @@ ENV_FIELDS = (
 CONTAINER_FIELDS = frozenset(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
 )
-MAX_ID = 2**31 - 1
+MAX_ID = security.MAX_ID
 
 
 def choice(causes: Causes, path: str, value: Any, supported: tuple[str, ...]) -> None:
@@ -53,13 +54,6 @@ def choice(causes: Causes, path: str, value: Any, supported: tuple[str, ...]) ->
         causes.required(path)
     elif value not in supported:
         causes.not_supported(path, value, supported)
-
-
-def ids(causes: Causes, context: Object, path: str, fields: tuple[str, ...]) -> None:
-    for name in fields:
-        value = context.get(name)
-        if value is not None and not 0 <= value <= MAX_ID:
-            causes.invalid(f"{path}.{name}", value, names.between(0, MAX_ID))
 
 
 # --- containers ----------------------------------------------------------------------------------------------------
@@ -156,7 +150,7 @@ def _container(causes: Causes, container: Object, volumes: set[str], path: str) 
     choice(causes, f"{path}.imagePullPolicy", container.get("imagePullPolicy"), ("Always", "IfNotPresent", "Never"))
     resource_requirements(causes, container.get("resources") or {}, f"{path}.resources")
     context = container.get("securityContext") or {}
-    ids(causes, context, f"{path}.securityContext", ("runAsUser", "runAsGroup"))
+    security.container(causes, context, f"{path}.securityContext")
 
 
 def _container_ports(causes: Causes, ports: list[Object], path: str) -> None:
@@ -219,10 +213,10 @@ def _value_from(causes: Causes, variable: Object, source: Object, path: str) -> 
     count = 0
     if source.get("fieldRef") is not None:
         count += 1
-        _field_ref(causes, source["fieldRef"], f"{path}.fieldRef")
+        _env_field(causes, source["fieldRef"], f"{path}.fieldRef")
     if source.get("resourceFieldRef") is not None:
         count += 1
-        _resource_field_ref(causes, source["resourceFieldRef"], f"{path}.resourceFieldRef")
+        resource_field_ref(causes, source["resourceFieldRef"], f"{path}.resourceFieldRef")
     for name in ("configMapKeyRef", "secretKeyRef"):
         if source.get(name) is not None:
             count += 1
@@ -247,7 +241,16 @@ def _key_ref(causes: Causes, ref: Object, path: str) -> None:
 FIELD_LABELS = re.compile(r"metadata\.(annotations|labels)\['?.*'?\]")
 
 
-def _field_ref(causes: Causes, ref: Object, path: str) -> None:
+def _env_field(causes: Causes, ref: Object, path: str) -> None:
+    known = {*ENV_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.serviceAccount"}
+    if ref.get("fieldPath") in ("metadata.annotations", "metadata.labels") and ref.get("apiVersion"):
+        causes.not_supported(f"{path}.fieldPath", ref["fieldPath"], sorted(ENV_FIELDS))
+    else:
+        field_ref(causes, ref, path, sorted(ENV_FIELDS), known)
+
+
+def field_ref(causes: Causes, ref: Object, path: str, supported: list[str], known: Collection[str]) -> None:
+    """A field of the pod: `known` ones exist, `supported` ones are given to this purpose."""
     field = ref.get("fieldPath", "")
     if not ref.get("apiVersion"):
         causes.required(f"{path}.apiVersion")
@@ -257,16 +260,13 @@ def _field_ref(causes: Causes, ref: Object, path: str) -> None:
         return
     if FIELD_LABELS.fullmatch(field):
         return
-    known = {*ENV_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase", "spec.serviceAccount"}
-    if field in ("metadata.annotations", "metadata.labels"):
-        causes.not_supported(f"{path}.fieldPath", field, sorted(ENV_FIELDS))
-    elif field not in known:
+    if field not in known:
         causes.invalid(f"{path}.fieldPath", field, f"error converting fieldPath: field label not supported: {field}")
-    elif field not in ENV_FIELDS:
-        causes.not_supported(f"{path}.fieldPath", field, sorted(ENV_FIELDS))
+    elif field not in supported:
+        causes.not_supported(f"{path}.fieldPath", field, supported)
 
 
-def _resource_field_ref(causes: Causes, ref: Object, path: str) -> None:
+def resource_field_ref(causes: Causes, ref: Object, path: str) -> None:
     name = ref.get("resource", "")
     if not name:
         causes.required(f"{path}.resource")
@@ -307,12 +307,29 @@ def _mounts(causes: Causes, container: Object, volumes: set[str], path: str) -> 
         seen.add(target)
         if name in devices:
             causes.invalid(f"{here}.name", name, "must not already exist in volumeDevices")
+        if mount.get("subPath") and mount.get("subPathExpr"):
+            text = "subPathExpr and subPath are mutually exclusive"
+            causes.invalid(f"{here}.subPathExpr", mount["subPathExpr"], text)
+            continue
         for field in ("subPath", "subPathExpr"):
             if mount.get(field):
                 if mount[field].startswith("/"):
                     causes.invalid(f"{path}.{field}", mount[field], "must be a relative path")
                 if ".." in mount[field].split("/"):
                     causes.invalid(f"{path}.{field}", mount[field], "must not contain '..'")
+        _propagation(causes, container, mount, path)
+
+
+def _propagation(causes: Causes, container: Object, mount: Object, path: str) -> None:
+    how, supported = mount.get("mountPropagation"), ("Bidirectional", "HostToContainer", "None")
+    if how is not None and how not in supported:
+        causes.not_supported(f"{path}.mountPropagation", how, supported)
+    privileged = (container.get("securityContext") or {}).get("privileged")
+    if how == "Bidirectional" and not privileged:
+        text = "Bidirectional mount propagation is available only to privileged containers"
+        causes.forbidden(f"{path}.mountPropagation", text)
+    if mount.get("recursiveReadOnly") not in (None, "Disabled") and not mount.get("readOnly"):
+        causes.forbidden(f"{path}.recursiveReadOnly", "may only be specified when readOnly is true")
 
 
 # --- probes --------------------------------------------------------------------------------------------------------

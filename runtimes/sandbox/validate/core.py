@@ -7,11 +7,12 @@ import ipaddress
 import json
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import containers, meta, names, quotas
+from runtimes.sandbox.validate import containers, meta, names, quotas, scheduling
 from runtimes.sandbox.validate.causes import Causes, Object
 
 MAX_DATA = 1024 * 1024
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_NO_QUANTITY = "must be a valid resource quantity"
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
@@ -395,8 +396,11 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
     if not capacity:
         causes.required("spec.capacity")
     if set(capacity) != {"storage"}:
-        causes.not_supported("spec.capacity", spec.get("capacity"), ("storage",))
+        shown = None if spec.get("capacity") is None else dict(sorted(capacity.items()))
+        causes.not_supported("spec.capacity", shown, ("storage",))
     for name, value in capacity.items():
+        if amount(value) < 0:
+            causes.add("FieldValueInvalid", f"spec.capacity[{name}]", f"Invalid value: {value}: {_NO_QUANTITY}")
         if amount(value) <= 0:
             causes.invalid(f"spec.capacity[{name}]", value, "must be greater than zero")
     policy = spec.get("persistentVolumeReclaimPolicy")
@@ -409,9 +413,12 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
         causes.required("spec", "must specify a volume type")
     if spec.get("hostPath") is not None:
         _host_path(causes, spec["hostPath"].get("path") or "")
+    _volume_source(causes, spec)
     affinity = spec.get("nodeAffinity")
     if affinity is not None and affinity.get("required") is None:
         causes.required("spec.nodeAffinity.required", "must specify required node constraints")
+    elif affinity is not None:
+        scheduling.node_selector(causes, affinity["required"], "spec.nodeAffinity.required")
     if spec.get("local") is not None and affinity is None:
         causes.required("spec.nodeAffinity", "Local volume requires node affinity")
     if spec.get("storageClassName"):
@@ -419,6 +426,29 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
         causes.invalid_each("spec.storageClassName", name, names.subdomain(name))
     if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
         causes.not_supported("spec.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
+
+
+def _volume_source(causes: Causes, spec: Object) -> None:
+    nfs, csi = spec.get("nfs"), spec.get("csi")
+    if nfs is not None:
+        for name in ("server", "path"):
+            if not nfs.get(name):
+                causes.required(f"spec.nfs.{name}")
+        if nfs.get("path") and not nfs["path"].startswith("/"):
+            causes.invalid("spec.nfs.path", nfs["path"], "must be an absolute path")
+    if csi is not None:
+        driver = csi.get("driver") or ""
+        if not driver:
+            causes.required("spec.csi.driver")
+        causes.invalid_each("spec.csi.driver", driver, names.subdomain(driver))
+        if not csi.get("volumeHandle"):
+            causes.required("spec.csi.volumeHandle")
+    elif spec.get("volumeAttributesClassName") is not None:
+        causes.required("spec.csi", "has to be specified when using volumeAttributesClassName")
+    root = (spec.get("hostPath") or {}).get("path") == "/"
+    if root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        causes.forbidden("spec.persistentVolumeReclaimPolicy", text)
 
 
 def _host_path(causes: Causes, path: str) -> None:
@@ -496,6 +526,18 @@ def _limits_of(causes: Causes, given: Object, item: Object, path: str, resource:
     compare("defaultRequest", requested or "", requested, default, ("default request", "default limit"))
     compare("default", low or "", low, default, ("min", "default"))
     compare("default", high or "", default, high, ("default", "max"))
+    ratio = (item.get("maxLimitRequestRatio") or {}).get(resource)
+    if ratio is not None:
+        _ratio(causes, ratio, low, high, f"{path}.maxLimitRequestRatio[{resource}]")
+
+
+def _ratio(causes: Causes, ratio: str, low: str | None, high: str | None, path: str) -> None:
+    if amount(ratio) < 1:
+        causes.invalid(path, ratio, f"ratio {ratio} is less than 1")
+    if low is not None and high is not None and amount(low):
+        most = amount(high) / amount(low)
+        if amount(ratio) > most:
+            causes.invalid(path, ratio, f"ratio {ratio} is greater than max/min = {float(most):f}")
 
 
 def resource_quota(causes: Causes, obj: Object) -> None:

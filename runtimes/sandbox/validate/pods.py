@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from runtimes.sandbox.validate import containers, meta, names
+from runtimes.sandbox.validate import containers, meta, names, scheduling, security
+from runtimes.sandbox.validate import volumes as volume_rules
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.containers import MAX_ID
 
 
-def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name: str = "") -> None:
-    volumes = _volumes(causes, spec.get("volumes") or [], f"{path}.volumes", pod_name)
+def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
+    volumes = volume_rules.volumes(causes, spec.get("volumes") or [], f"{path}.volumes")
     regular = spec.get("containers") or []
     containers.containers(causes, regular, volumes, f"{path}.containers")
     containers.init_containers(causes, spec.get("initContainers") or [], regular, volumes, f"{path}.initContainers")
@@ -19,14 +20,14 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name:
     dns = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     containers.choice(causes, f"{path}.dnsPolicy", spec.get("dnsPolicy"), dns)
     meta.labels(causes, f"{path}.nodeSelector", spec.get("nodeSelector"))
-    _security(causes, spec.get("securityContext") or {}, f"{path}.securityContext")
-    _affinity(causes, spec.get("affinity") or {}, f"{path}.affinity")
+    security.pod(causes, spec.get("securityContext") or {}, f"{path}.securityContext")
+    scheduling.affinity(causes, spec.get("affinity") or {}, f"{path}.affinity")
     _dns_config(causes, spec, f"{path}.dnsConfig")
     for index, gate in enumerate(spec.get("readinessGates") or []):
         here = f"{path}.readinessGates[{index}].conditionType"
         causes.invalid_each(here, gate.get("conditionType", ""), names.qualified(gate.get("conditionType", "")))
-    _scheduling_gates(causes, spec.get("schedulingGates") or [], f"{path}.schedulingGates")
-    _spread(causes, spec.get("topologySpreadConstraints") or [], f"{path}.topologySpreadConstraints")
+    scheduling.gates(causes, spec.get("schedulingGates") or [], f"{path}.schedulingGates")
+    scheduling.spread(causes, spec.get("topologySpreadConstraints") or [], f"{path}.topologySpreadConstraints")
     if spec.get("serviceAccountName"):
         account = spec["serviceAccountName"]
         causes.invalid_each(f"{path}.serviceAccountName", account, names.subdomain(account))
@@ -38,7 +39,7 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name:
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             causes.invalid_each(f"{path}.{name}", spec[name], names.label(spec[name]))
-    _tolerations(causes, spec.get("tolerations") or [], f"{path}.tolerations")
+    scheduling.tolerations(causes, spec.get("tolerations") or [], f"{path}.tolerations")
     for index, alias in enumerate(spec.get("hostAliases") or []):
         here = f"{path}.hostAliases[{index}]"
         causes.invalid_each(f"{here}.ip", alias.get("ip", ""), names.ip_address(alias.get("ip", "")))
@@ -65,87 +66,6 @@ def pod_template(causes: Causes, template: Object, path: str) -> None:
         causes.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
-# --- volumes -------------------------------------------------------------------------------------------------------
-
-
-def _volumes(causes: Causes, volumes: list[Object], path: str, pod_name: str) -> set[str]:
-    """Checks all and gives the names of the valid ones."""
-    valid: set[str] = set()
-    for index, volume in enumerate(volumes):
-        here, name = f"{path}[{index}]", volume.get("name", "")
-        found = Causes()
-        _volume_source(found, volume, here)
-        if not name:
-            found.required(f"{here}.name")
-        else:
-            found.invalid_each(f"{here}.name", name, names.label(name))
-        if name in valid:
-            found.duplicate(f"{here}.name", name)
-        if not found:
-            valid.add(name)
-        causes.extend(found)
-    return valid
-
-
-def _volume_source(causes: Causes, volume: Object, path: str) -> None:
-    sources = [name for name, value in volume.items() if name != "name" and value is not None]
-    order = ("emptyDir", "hostPath", "secret", "nfs", "persistentVolumeClaim", "downwardAPI", "configMap", "projected")
-    sources.sort(key=lambda name: order.index(name) if name in order else len(order))
-    for extra in sources[1:]:
-        causes.forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
-    if not sources:
-        causes.required(path, "must specify a volume type")
-        return
-    kind, source = sources[0], volume[sources[0]]
-    here = f"{path}.{kind}"
-    match kind:
-        case "hostPath":
-            if not source.get("path"):
-                causes.required(f"{here}.path")
-            elif ".." in source["path"].split("/"):
-                causes.invalid(f"{here}.path", source["path"], "must not contain '..'")
-        case "secret":
-            if not source.get("secretName"):
-                causes.required(f"{here}.secretName")
-            _modes_and_items(causes, source, here)
-        case "configMap":
-            if not source.get("name"):
-                causes.required(f"{here}.name")
-            _modes_and_items(causes, source, here)
-        case "persistentVolumeClaim":
-            if not source.get("claimName"):
-                causes.required(f"{here}.claimName")
-        case "nfs":
-            for name in ("server", "path"):
-                if not source.get(name):
-                    causes.required(f"{here}.{name}")
-
-
-def _modes_and_items(causes: Causes, source: Object, path: str) -> None:
-    mode = source.get("defaultMode")
-    if mode is not None and not 0 <= mode <= 0o777:
-        text = "must be a number between 0 and 0777 (octal), both inclusive"
-        causes.invalid(f"{path}.defaultMode", mode, text)
-    for index, item in enumerate(source.get("items") or []):
-        here = f"{path}.items[{index}]"
-        if not item.get("key"):
-            causes.required(f"{here}.key")
-        if not item.get("path"):
-            causes.required(f"{here}.path")
-        elif item["path"].startswith("/"):
-            causes.invalid(f"{here}.path", item["path"], "must be a relative path")
-
-
-# --- scheduling ----------------------------------------------------------------------------------------------------
-
-
-def _security(causes: Causes, context: Object, path: str) -> None:
-    containers.ids(causes, context, path, ("fsGroup", "runAsUser", "runAsGroup"))
-    for index, group in enumerate(context.get("supplementalGroups") or []):
-        if not 0 <= group <= MAX_ID:
-            causes.invalid(f"{path}.supplementalGroups[{index}]", group, names.between(0, MAX_ID))
-
-
 def _dns_config(causes: Causes, spec: Object, path: str) -> None:
     config = spec.get("dnsConfig")
     if spec.get("dnsPolicy") == "None":
@@ -158,65 +78,6 @@ def _dns_config(causes: Causes, spec: Object, path: str) -> None:
             return
     for index, server in enumerate((config or {}).get("nameservers") or []):
         causes.invalid_each(f"{path}.nameservers[{index}]", server, names.ip_address(server))
-
-
-def _scheduling_gates(causes: Causes, gates: list[Object], path: str) -> None:
-    seen: set[str] = set()
-    for index, gate in enumerate(gates):
-        name = gate.get("name", "")
-        causes.invalid_each(f"{path}[{index}]", name, names.qualified(name))
-        if name in seen:
-            causes.duplicate(f"{path}[{index}]", name)
-        seen.add(name)
-
-
-def _spread(causes: Causes, constraints: list[Object], path: str) -> None:
-    for index, constraint in enumerate(constraints):
-        here, skew = f"{path}[{index}]", constraint.get("maxSkew", 0)
-        if skew <= 0:
-            causes.invalid(f"{here}.maxSkew", skew, "must be greater than zero")
-        if not constraint.get("topologyKey"):
-            causes.required(f"{here}.topologyKey", "can not be empty")
-        supported = ("DoNotSchedule", "ScheduleAnyway")
-        action = constraint.get("whenUnsatisfiable", "")
-        if action not in supported:
-            causes.not_supported(f"{here}.whenUnsatisfiable", action, supported)
-        meta.label_selector(causes, f"{here}.labelSelector", constraint.get("labelSelector"))
-
-
-def _tolerations(causes: Causes, tolerations: list[Object], path: str) -> None:
-    for index, toleration in enumerate(tolerations):
-        here, key, operator = f"{path}[{index}]", toleration.get("key", ""), toleration.get("operator", "")
-        value, effect = toleration.get("value", ""), toleration.get("effect", "")
-        if key:
-            causes.invalid_each(f"{here}.key", key, names.qualified(key))
-        elif operator != "Exists":
-            text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            causes.invalid(f"{here}.operator", operator, text)
-        if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-            causes.invalid(f"{here}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
-        if operator in ("Equal", ""):
-            wrong = names.label_value(value)
-            if wrong:
-                causes.invalid(f"{here}.operator", value, ";".join(wrong))
-        elif operator == "Exists":
-            if value:
-                causes.invalid(f"{here}.operator", value, "value must be empty when `operator` is 'Exists'")
-        else:
-            causes.not_supported(f"{here}.operator", operator, ("Equal", "Exists"))
-        effects = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-        if effect and effect not in effects:
-            causes.not_supported(f"{here}.effect", effect, effects)
-
-
-def _affinity(causes: Causes, affinity: Object, path: str) -> None:
-    for kind in ("podAffinity", "podAntiAffinity"):
-        terms = (affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
-        for index, term in enumerate(terms):
-            here = f"{path}.{kind}.requiredDuringSchedulingIgnoredDuringExecution[{index}]"
-            meta.label_selector(causes, f"{here}.labelSelector", term.get("labelSelector"))
-            if not term.get("topologyKey"):
-                causes.required(f"{here}.topologyKey", "can not be empty")
 
 
 # --- changing a pod ------------------------------------------------------------------------------------------------

@@ -1,15 +1,14 @@
-"""Rules for Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs and their like."""
+"""Rules for Deployments, ReplicaSets, StatefulSets, DaemonSets and their like."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import meta, pods, schedules
+from runtimes.sandbox.validate import meta, pods
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.core import claim_spec
-from runtimes.sandbox.validate.names import label, too_long
+from runtimes.sandbox.validate.names import label
 
 MISMATCH = "`selector` does not match template `labels`"
 
@@ -324,185 +323,7 @@ def _status_counts(causes: Causes, obj: Object, counts: tuple[str, ...], first: 
     _available(causes, status, "cannot be greater than readyReplicas")
 
 
-# --- jobs ----------------------------------------------------------------------------------------------------------
-
-
-def job(causes: Causes, obj: Object) -> None:
-    spec = obj.get("spec") or {}
-    _job_spec(causes, spec, "spec")
-    selector = spec.get("selector")
-    if selector is None:
-        causes.required("spec.selector")
-    meta.label_selector(causes, "spec.selector", selector)
-    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    if meta.is_selector(selector) and not meta.selects(selector, labels):
-        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
-    if not spec.get("manualSelector"):
-        _generated_selector(causes, obj)
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
-        count = spec["completions"]
-        last = f"{(obj.get('metadata') or {}).get('name', '')}-{count - 1}"
-        wrong = label(last) if count > 0 else []
-        causes.invalid_each("metadata.name", (obj.get("metadata") or {}).get("name", ""), wrong)
-
-
-def _generated_selector(causes: Causes, obj: Object) -> None:
-    """Labels that the server gives a job's pods: the job's name is one, so it must be a label's value."""
-    labels = (((obj.get("spec") or {}).get("template") or {}).get("metadata") or {}).get("labels") or {}
-    uid = (obj.get("metadata") or {}).get("uid", "")
-    if labels and labels.get("batch.kubernetes.io/controller-uid", uid) != uid:
-        text = f"must be '{uid}'"
-        causes.invalid("spec.template.metadata.labels[batch.kubernetes.io/controller-uid]", labels, text)
-
-
-def _job_spec(causes: Causes, spec: Object, path: str) -> None:
-    for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
-        causes.nonnegative(f"{path}.{name}", spec.get(name))
-    mode = spec.get("completionMode")
-    if mode is not None and mode not in ("NonIndexed", "Indexed"):
-        causes.not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
-    if mode == "Indexed" and spec.get("completions") is None:
-        causes.required(f"{path}.completions", "when completion mode is Indexed")
-    template = spec.get("template") or {}
-    pods.pod_template(causes, template, f"{path}.template")
-    policy = (template.get("spec") or {}).get("restartPolicy")
-    if policy == "Always":
-        text = "OnFailure", "Never"
-        causes.required(f"{path}.template.spec.restartPolicy", f'valid values: "{text[0]}", "{text[1]}"')
-    elif policy not in ("OnFailure", "Never"):
-        causes.not_supported(f"{path}.template.spec.restartPolicy", policy or "", ("OnFailure", "Never"))
-
-
-JOB_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-
-
-def job_update(causes: Causes, new: Object, old: Object) -> None:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    _job_spec(causes, spec, "spec")
-    if spec.get("completions") != before.get("completions"):
-        elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-        if not elastic:
-            causes.invalid("spec.completions", spec.get("completions"), "field is immutable")
-    causes.immutable("spec.selector", spec.get("selector"), before.get("selector"))
-    if spec.get("template") != before.get("template") and not _may_change_template(old):
-        causes.invalid("spec.template", spec.get("template"), "field is immutable")
-    for name in JOB_FIXED:
-        causes.immutable(f"spec.{name}", spec.get(name), before.get(name))
-
-
-def _may_change_template(old: Object) -> bool:
-    """A job that never started may still change what its pods ask for."""
-    return bool((old.get("spec") or {}).get("suspend")) and not (old.get("status") or {}).get("startTime")
-
-
-def cron_job(causes: Causes, obj: Object) -> None:
-    name = (obj.get("metadata") or {}).get("name", "")
-    _cron_job_spec(causes, obj.get("spec") or {}, None)
-    if len(name) > 52:
-        causes.invalid("metadata.name", name, too_long(52))
-
-
-def cron_job_update(causes: Causes, new: Object, old: Object) -> None:
-    _cron_job_spec(causes, new.get("spec") or {}, old.get("spec") or {})
-
-
-def _cron_job_spec(causes: Causes, spec: Object, before: Object | None) -> None:
-    """`before` is the spec so far, None for a new object."""
-    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
-    if not schedule:
-        causes.required("spec.schedule")
-    else:
-        schedules.schedule(causes, schedule, zone, None if before is None else before.get("schedule"))
-    causes.nonnegative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
-    if before is None or before.get("timeZone") != zone:
-        schedules.time_zone(causes, zone)
-    policies = ("Allow", "Forbid", "Replace")
-    if spec.get("concurrencyPolicy") not in policies:
-        causes.not_supported("spec.concurrencyPolicy", spec.get("concurrencyPolicy", ""), policies)
-    _job_spec(causes, (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
-    for limit in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        causes.nonnegative(f"spec.{limit}", spec.get(limit))
-
-
-# --- autoscaling and disruption ------------------------------------------------------------------------------------
-
-
-def autoscaler(causes: Causes, obj: Object) -> None:
-    spec = obj.get("spec") or {}
-    low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if low is not None and low < 1:
-        causes.invalid("spec.minReplicas", low, "must be greater than or equal to 1")
-    if high < 1:
-        causes.invalid("spec.maxReplicas", high, "must be greater than 0")
-    if low is not None and high < low:
-        causes.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
-    target = spec.get("scaleTargetRef") or {}
-    for name in ("kind", "name"):
-        if not target.get(name):
-            causes.required(f"spec.scaleTargetRef.{name}")
-    if "/" not in target.get("apiVersion", "") and target.get("kind") != "ReplicationController":
-        causes.invalid(
-            "spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), "apiVersion must specify API group"
-        )
-    metrics = spec.get("metrics") or []
-    outside = any(metric.get("type") in ("Object", "External") for metric in metrics)
-    if low == 0 and not outside:
-        causes.forbidden(
-            "spec.metrics", "must specify at least one Object or External metric to support scaling to zero replicas"
-        )
-    for index, metric in enumerate(metrics):
-        _metric(causes, metric, f"spec.metrics[{index}]")
-
-
-METRICS = {
-    "ContainerResource": "containerResource",
-    "External": "external",
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-}
-
-
-def _metric(causes: Causes, metric: Object, path: str) -> None:
-    kind = metric.get("type", "")
-    if not kind:
-        causes.required(f"{path}.type", "must specify a metric source type")
-    if kind not in METRICS:
-        causes.not_supported(f"{path}.type", kind, sorted(METRICS))
-    present = [name for name in METRICS.values() if metric.get(name) is not None]
-    if present[:1] == ["resource"]:
-        _resource_metric(causes, metric["resource"], f"{path}.resource")
-    expected = METRICS.get(kind, "")
-    if not expected:
-        causes.not_supported(f"{path}.type", kind, sorted(METRICS))
-    elif metric.get(expected) is None:
-        causes.required(f"{path}.{expected}", "must populate information for the given metric source")
-    if len(present) != 1:
-        for name in present:
-            if name != expected:
-                causes.forbidden(f"{path}.{name}", "must populate the given metric source only")
-
-
-def _resource_metric(causes: Causes, source: Object, path: str) -> None:
-    target = source.get("target") or {}
-    kind, share = target.get("type", ""), target.get("averageUtilization")
-    if not source.get("name"):
-        causes.required(f"{path}.name", "must specify a resource name")
-    if not kind:
-        causes.required(f"{path}.target.type", "must specify a metric target type")
-    if kind not in ("Utilization", "Value", "AverageValue"):
-        causes.invalid(f"{path}.target.type", kind, "must be either Utilization, Value, or AverageValue")
-    for name in ("value", "averageValue"):
-        if target.get(name) is not None and amount(target[name]) <= 0:
-            causes.invalid(f"{path}.target.{name}", target[name], "must be positive")
-    if share is not None and share < 1:
-        causes.invalid(f"{path}.target.averageUtilization", share, "must be greater than 0")
-    if share is None and target.get("averageValue") is None:
-        text = "must set either a target raw value or a target utilization"
-        causes.required(f"{path}.target.averageUtilization", text)
-    if share is not None and target.get("averageValue") is not None:
-        text = "may not set both a target raw value and a target utilization"
-        causes.forbidden(f"{path}.target.averageValue", text)
+# --- disruption ----------------------------------------------------------------------------------------------------
 
 
 def disruption_budget(causes: Causes, obj: Object) -> None:

@@ -1,0 +1,216 @@
+"""What a definition says beside names and schemas: conversion, columns, subresources, selectable fields.
+
+The paths of what all versions share are those of the place where the server keeps it: at the spec itself.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+from runtimes.sandbox.store import Object
+from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate.causes import Causes
+
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_APPROVAL = "api-approved.kubernetes.io"
+_PROTECTED = ("k8s.io", "kubernetes.io")
+_REVIEWS = ("v1", "v1beta1")
+
+
+def shared(versions: list[Object], part: str) -> bool:
+    """Whether the server keeps this part of the versions once."""
+    return bool(versions) and all(version.get(part) == versions[0].get(part) for version in versions)
+
+
+# --- Groups that are protected --------------------------------------------------------------------------------------
+
+
+def approved(causes: Causes, definition: Object) -> None:
+    group = definition["spec"].get("group") or ""
+    if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
+        return
+    value = (definition["metadata"].get("annotations") or {}).get(_APPROVAL)
+    where, see = f"metadata.annotations[{_APPROVAL}]", "https://github.com/kubernetes/enhancements/pull/1111"
+    if not value:
+        text = f'protected groups must have approval annotation "{_APPROVAL}", see {see}'
+        causes.required(where, text)
+    elif not value.startswith("unapproved") and not urllib.parse.urlsplit(value).netloc:
+        text = f"protected groups must have approval annotation {_APPROVAL!r} with either a URL or a reason"
+        causes.invalid(where, value, text.replace("'", '"') + f' starting with "unapproved", see {see}')
+
+
+# --- Conversion ------------------------------------------------------------------------------------------------------
+
+
+def conversion(causes: Causes, given: Object | None) -> None:
+    if given is None:
+        return
+    strategy, webhook = given.get("strategy") or "", given.get("webhook") or {}
+    client, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    at_client, at_reviews = "spec.conversion.webhookClientConfig", "spec.conversion.conversionReviewVersions"
+    if strategy == "Webhook":
+        if client is None:
+            causes.required(at_client, "required when strategy is set to Webhook")
+        else:
+            _client(causes, client, at_client)
+        _reviews(causes, reviews, at_reviews)
+        return
+    if not strategy:
+        causes.required("spec.conversion.strategy")
+    elif strategy != "None":
+        causes.not_supported("spec.conversion.strategy", strategy, ("None", "Webhook"))
+    for value, where in ((client, at_client), (reviews, at_reviews)):
+        if value:
+            causes.forbidden(where, "should not be set when strategy is not set to Webhook")
+
+
+def _client(causes: Causes, client: Object, path: str) -> None:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        causes.required(path, "exactly one of url or service is required")
+    elif url is not None:
+        _url(causes, url, f"{path}.url")
+    else:
+        _service(causes, service or {}, f"{path}.service")
+
+
+def _url(causes: Causes, url: str, path: str) -> None:
+    parts, form = urllib.parse.urlsplit(url), "desired format: https://host[/path]"
+    if parts.scheme != "https":
+        causes.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme; {form}")
+    if not parts.netloc:
+        causes.invalid(path, parts.netloc, f"host must be specified; {form}")
+    if parts.username:
+        causes.invalid(path, parts.username, "user information is not permitted in the URL")
+    if parts.fragment:
+        causes.invalid(path, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        causes.invalid(path, parts.query, "query parameters are not permitted in the URL")
+
+
+def _service(causes: Causes, service: Object, path: str) -> None:
+    for field in ("name", "namespace"):
+        if not service.get(field):
+            causes.required(f"{path}.{field}")
+    port, where = service.get("port", 443), service.get("path")
+    for text in names.port_number(port):
+        causes.invalid(f"{path}.port", port, f"port is not valid: {text}")
+    if where is None:
+        return
+    if not where.startswith("/"):
+        causes.invalid(f"{path}.path", where, "must start with a '/'")
+    segments = where[1:].split("/") if where else []
+    for index, segment in enumerate(segments):
+        if not segment and index < max(len(segments) - 1, 1):
+            causes.invalid(f"{path}.path", where, f"segment[{index}] may not be empty")
+
+
+def _reviews(causes: Causes, versions: list[str], path: str) -> None:
+    if not versions:
+        causes.required(path)
+        return
+    seen: set[str] = set()
+    wrong = False
+    for index, version in enumerate(versions):
+        problems = ["duplicate version"] if version in seen else names.label_1035(version)
+        wrong = wrong or bool(problems)
+        causes.invalid_each(f"{path}[{index}]", version, problems)
+        seen.add(version)
+    if not wrong and not seen & set(_REVIEWS):
+        causes.invalid(path, versions, f"must include at least one of {', '.join(_REVIEWS)}")
+
+
+# --- Versions --------------------------------------------------------------------------------------------------------
+
+
+def deprecation(causes: Causes, version: Object, path: str) -> None:
+    warning, where = version.get("deprecationWarning"), f"{path}.deprecationWarning"
+    if warning is None:
+        return
+    if not version.get("deprecated"):
+        causes.invalid(where, warning, "can only be set for deprecated versions")
+    if not warning:
+        causes.invalid(where, warning, "must not be an empty string")
+    at = next((index for index, letter in enumerate(warning) if not letter.isprintable()), None)
+    if at is not None:
+        text = "must only contain printable UTF-8 characters; non-printable character found at index"
+        causes.invalid(where, warning, f"{text} {at}")
+    if len(warning.encode()) > 256:
+        causes.invalid(where, warning, "must be <= 256 characters long")
+
+
+def columns(causes: Causes, given: list[Object], path: str) -> None:
+    for index, column in enumerate(given):
+        here = f"{path}[{index}]"
+        if not column.get("name"):
+            causes.required(f"{here}.name")
+        kind, form, one_of = column.get("type") or "", column.get("format") or "", "must be one of"
+        if not kind:
+            causes.required(f"{here}.type", f"{one_of} {','.join(_COLUMN_TYPES)}")
+        elif kind not in _COLUMN_TYPES:
+            causes.invalid(f"{here}.type", kind, f"{one_of} {','.join(_COLUMN_TYPES)}")
+        if form and form not in _COLUMN_FORMATS:
+            causes.invalid(f"{here}.format", form, f"{one_of} {','.join(_COLUMN_FORMATS)}")
+        where = column.get("jsonPath") or ""
+        if not where:
+            causes.required(f"{here}.JSONPath")
+        else:
+            _simple(causes, where, f"{here}.JSONPath")
+
+
+def _simple(causes: Causes, value: str, path: str) -> bool:
+    if value.startswith("."):
+        return True
+    causes.invalid(path, value, "must be a simple json path starting with .")
+    return False
+
+
+def subresources(causes: Causes, given: Mapping[str, Any] | None, path: str) -> None:
+    scale = (given or {}).get("scale")
+    if scale is None:
+        return
+    for field, root, required in (
+        ("specReplicasPath", ".spec", True),
+        ("statusReplicasPath", ".status", True),
+        ("labelSelectorPath", ".status", False),
+    ):
+        value, where = scale.get(field) or "", f"{path}.scale.{field}"
+        if not value:
+            if required:
+                causes.required(where)
+        elif _simple(causes, value, where) and not value.startswith(f"{root}."):
+            under = f"{root} or .spec" if field == "labelSelectorPath" else root
+            if field != "labelSelectorPath" or not value.startswith(".spec."):
+                causes.invalid(where, value, f"should be a json path under {under}")
+
+
+def selectable(causes: Causes, given: list[Object], schema: Object | None, path: str) -> None:
+    seen: set[str] = set()
+    for index, each in enumerate(given):
+        value, where = each.get("jsonPath") or "", f"{path}[{index}].jsonPath"
+        if not value:
+            causes.required(where)
+        elif not value.startswith((".", "[")):
+            causes.invalid(where, value, f"is an invalid path: expected [ or . but got: {value}")
+        else:
+            _selected(causes, value, schema or {}, where)
+        if value and value in seen:
+            causes.duplicate(where, value)
+        seen.add(value)
+    if len(given) > 8:
+        causes.too_many(path, len(given), 8)
+
+
+def _selected(causes: Causes, value: str, schema: Object, path: str) -> None:
+    found: Any = schema
+    for name in re.findall(r"[^.]+", value):
+        found = (found.get("properties") or {}).get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        causes.invalid(path, value, "is an invalid path: does not refer to a valid field")
+    elif found.get("type") not in ("string", "boolean", "integer"):
+        text = "must point to a field of type string, boolean or integer."
+        causes.invalid(path, value, f"{text} Enum string fields and strings with formats are allowed.")

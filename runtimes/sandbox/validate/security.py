@@ -1,0 +1,149 @@
+"""Rules for what a pod and its containers may do on their node."""
+
+from __future__ import annotations
+
+import re
+
+from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate.causes import Causes, Object
+
+MAX_ID = 2**31 - 1
+_SYSCTL = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_GO_FIELDS = (
+    "Capabilities",
+    "Privileged",
+    "SELinuxOptions",
+    "WindowsOptions",
+    "RunAsUser",
+    "RunAsGroup",
+    "RunAsNonRoot",
+    "ReadOnlyRootFilesystem",
+    "AllowPrivilegeEscalation",
+    "ProcMount",
+    "SeccompProfile",
+    "AppArmorProfile",
+)
+
+
+def ids(causes: Causes, context: Object, path: str, fields: tuple[str, ...]) -> None:
+    for name in fields:
+        value = context.get(name)
+        if value is not None and not 0 <= value <= MAX_ID:
+            causes.invalid(f"{path}.{name}", value, names.between(0, MAX_ID))
+
+
+def _one_of(causes: Causes, context: Object, field: str, allowed: tuple[str, ...], path: str) -> None:
+    if context.get(field) not in (None, *allowed):
+        causes.not_supported(f"{path}.{field}", context[field], allowed)
+
+
+def pod(causes: Causes, context: Object, path: str) -> None:
+    ids(causes, context, path, ("fsGroup", "runAsUser", "runAsGroup"))
+    for index, group in enumerate(context.get("supplementalGroups") or []):
+        if not 0 <= group <= MAX_ID:
+            causes.invalid(f"{path}.supplementalGroups[{index}]", group, names.between(0, MAX_ID))
+    _sysctls(causes, context.get("sysctls") or [], f"{path}.sysctls")
+    _one_of(causes, context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"), path)
+    _seccomp(causes, context.get("seccompProfile"), f"{path}.seccompProfile")
+    _one_of(causes, context, "seLinuxChangePolicy", ("Recursive",), path)
+    _windows(causes, context.get("windowsOptions"), f"{path}.windowsOptions")
+    _app_armor(causes, context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    _one_of(causes, context, "supplementalGroupsPolicy", ("Merge", "Strict"), path)
+
+
+def _sysctls(causes: Causes, given: list[Object], path: str) -> None:
+    seen: set[str] = set()
+    for index, each in enumerate(given):
+        here, name = f"{path}[{index}].name", each.get("name", "")
+        if not name:
+            causes.required(here)
+        elif len(name) > 253 or not re.fullmatch(_SYSCTL, name):
+            causes.invalid(here, name, f"must have at most 253 characters and match regex ^{_SYSCTL}$")
+        elif name.replace("/", ".") in seen:
+            causes.duplicate(here, name)
+        else:
+            seen.add(name.replace("/", "."))
+
+
+def container(causes: Causes, context: Object, path: str) -> None:
+    ids(causes, context, path, ("runAsUser", "runAsGroup"))
+    _one_of(causes, context, "procMount", ("Default", "Unmasked"), path)
+    if context.get("allowPrivilegeEscalation") is False:
+        _no_escalation(causes, context, path)
+    _windows(causes, context.get("windowsOptions"), f"{path}.windowsOptions")
+    _seccomp(causes, context.get("seccompProfile"), f"{path}.seccompProfile")
+    _app_armor(causes, context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def _no_escalation(causes: Causes, context: Object, path: str) -> None:
+    """What gives rights of its own contradicts a promise to get none."""
+    if context.get("privileged"):
+        text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        causes.invalid(path, _go_context(context), text)
+    if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+        text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+        causes.invalid(path, _go_context(context), text)
+
+
+def _go_context(context: Object) -> Object:
+    """As messages show it: with the server's own names of fields."""
+    by_name = {name.lower(): value for name, value in context.items()}
+    return {name: _go_value(by_name.get(name.lower()), name) for name in _GO_FIELDS}
+
+
+def _go_value(value: object, name: str) -> object:
+    if not isinstance(value, dict):
+        return value
+    fields = ("Add", "Drop") if name == "Capabilities" else tuple(f"{key[0].upper()}{key[1:]}" for key in value)
+    return {field: value.get(f"{field[0].lower()}{field[1:]}") for field in fields}
+
+
+def _seccomp(causes: Causes, profile: Object | None, path: str) -> None:
+    if profile is None:
+        return
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    if kind == "Localhost":
+        _local_profile(causes, local, f"{path}.localhostProfile", "seccomp")
+    elif not kind:
+        causes.required(f"{path}.type", "type is required when seccompProfile is set")
+    elif kind not in _PROFILES:
+        causes.not_supported(f"{path}.type", kind, _PROFILES)
+    elif local is not None:
+        shown = {"Type": kind, "LocalhostProfile": local}
+        causes.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
+
+
+def _local_profile(causes: Causes, name: str | None, path: str, what: str) -> None:
+    if not name:
+        causes.required(path, f"must be set when {what} type is Localhost")
+    elif what == "AppArmor":
+        return
+    elif name.startswith("/"):
+        causes.invalid(path, name, "must be a relative path")
+    elif ".." in name.split("/"):
+        causes.invalid(path, name, "must not contain '..'")
+
+
+def _app_armor(causes: Causes, profile: Object | None, path: str) -> None:
+    if profile is None:
+        return
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    if kind == "Localhost":
+        _local_profile(causes, local, f"{path}.localhostProfile", "AppArmor")
+    elif not kind:
+        causes.required(f"{path}.type", "type is required when appArmorProfile is set")
+    elif kind not in _PROFILES:
+        causes.not_supported(f"{path}.type", kind, _PROFILES)
+    elif local is not None:
+        causes.invalid(f"{path}.localhostProfile", local, "can only be set when AppArmor type is Localhost")
+
+
+def _windows(causes: Causes, options: Object | None, path: str) -> None:
+    if options is None:
+        return
+    spec, user = options.get("gmsaCredentialSpecName"), options.get("runAsUserName")
+    if spec is not None:
+        causes.invalid_each(f"{path}.gmsaCredentialSpecName", spec, names.subdomain(spec))
+    if user == "":
+        causes.invalid(f"{path}.runAsUserName", user, "runAsUserName cannot be an empty string")
