@@ -87,7 +87,7 @@ NEW = (
     ("compile", "--all", "--into", "../into"),
     ("compile", "--all", "--since", "HEAD", "--into", "../into"),
     *(("impact", "--git", "HEAD~1", "-o", format_) for format_ in ("table", "json", "yaml")),
-    ("ci", "--git", "HEAD~1..HEAD", "--annotations", "github"),
+    ("ci", "--git", "HEAD~1..HEAD", "--annotations", "github", "--sarif", "../out/wb.sarif"),
     ("ci", "--git", "HEAD~1..HEAD", "--annotations", "gitlab", "--code-quality", "../out/quality.json"),
     ("explain", "vault/dev", "Secret/texts", "stringData.text-0"),
     ("explain", "vault/dev", "Secret/encoded", "data.word-0"),
@@ -161,7 +161,7 @@ OF_THE_REPOSITORY = (
 )
 EDITED = (
     *(("impact", "-o", format_) for format_ in ("table", "json", "yaml")),
-    ("ci", "--annotations", "github", "--summary", "../out/summary.md"),
+    ("ci", "--annotations", "github", "--summary", "../out/summary.md", "--sarif", "../out/edited.sarif"),
     ("ci", "--annotations", "gitlab", "--code-quality", "../out/edited.json"),
 )
 """Where texts of the program are others than in the last commit: what they were and what they are is shown."""

@@ -16,10 +16,12 @@ from workbench.cli.stacks import WorkPath, compile_options, inputs, workdir_opti
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from workbench.cli.main import Context
     from workbench.engine.impact import ImpactReport
+    from workbench.project.policy import Policy
+    from workbench.session import Session
 
 
 @click.command("ci")
@@ -48,6 +50,12 @@ if TYPE_CHECKING:
     default=None,
     help="with gitlab annotations: write them to this file; default: gl-code-quality-report.json",
 )
+@click.option(
+    "--sarif",
+    type=WorkPath(dir_okay=False),
+    default=None,
+    help="write what does not compile and what policies find to this file, for code scanning",
+)
 @click.option("--live", is_flag=True, help="ask clusters which live objects would change, and which pods restart")
 @compile_options
 @workdir_option
@@ -58,6 +66,7 @@ def command(
     summary: Path | None,
     annotations: str | None,
     code_quality: Path | None,
+    sarif: Path | None,
     live: bool,
     options: tuple[str, ...],
     settings: tuple[str, ...],
@@ -87,6 +96,8 @@ def command(
         quality = code_quality or context.base(workdir) / "gl-code-quality-report.json"
         if annotations == "gitlab":
             session.refuse_outside(quality)
+        if sarif is not None:
+            session.refuse_outside(sarif)
     except click.ClickException:
         raise
     except Exception as error:
@@ -94,6 +105,8 @@ def command(
 
         raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
     _write(context, report, file, annotations, quality)
+    if sarif is not None:
+        _write_sarif(report, _policies(session), sarif)
     ctx.exit(ExitCode.OK if report.is_certain and report.total else ExitCode.DIFF_FAILED)
 
 
@@ -117,6 +130,25 @@ def _write(context: Context, report: ImpactReport, file: Path | None, annotation
     elif kind == "gitlab":
         document = json.dumps(pull_request.gitlab(found), indent=2)
         whole_file.write(quality, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+
+
+def _write_sarif(report: ImpactReport, policies: Iterable[Policy], file: Path) -> None:
+    from workbench.cli.main import installed_version
+    from workbench.present import sarif
+    from workbench.project import checkout
+
+    document = json.dumps(sarif.document(report, checkout(report.root), policies, installed_version()), indent=2)
+    whole_file.write(file, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+
+
+def _policies(session: Session) -> tuple[Policy, ...]:
+    """Returns the policies that explain what was found; none where they can't be read, which the report says itself."""
+    from workbench.project import WorkbenchError
+
+    try:
+        return tuple(each for file in session.policy_files() for each in file.policies)
+    except WorkbenchError:
+        return ()
 
 
 def _of_the_request(environment: Mapping[str, str]) -> str:

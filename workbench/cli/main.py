@@ -178,7 +178,7 @@ def _here() -> Path:
         raise click.UsageError("the folder you stand in is gone. Go to another, or use --workdir.") from None
 
 
-def _version() -> str:
+def installed_version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -189,7 +189,7 @@ def _version() -> str:
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        Output().data(f"wb {_version()}")
+        Output().data(f"wb {installed_version()}")
         ctx.exit(0)
 
 

@@ -41,8 +41,23 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CompileFinding:
+    """One finding of the language: `kcl explain` knows its `code`. `file` and `line` are those of a `Failure`."""
+
+    code: str
+    title: str
+    message: str
+    file: Path | None
+    line: int
+    is_error: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a stack has no Spec. `side` is `before` or `after`; `rendered` as of a `CompileFailed`, else empty."""
+    """Why a stack has no Spec. `side` is `before` or `after`; `rendered` as of a `CompileFailed`, else empty.
+
+    `findings` are all that the language found, the first of which is the message; none where the failure is another.
+    """
 
     side: str
     message: str
@@ -52,6 +67,7 @@ class Failure:
     file: Path | None = None
     """Where it is, in the working tree; `line` counts from 1, 0 where it is not known."""
     line: int = 0
+    findings: tuple[CompileFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

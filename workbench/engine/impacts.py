@@ -22,13 +22,24 @@ import anyio.to_thread
 
 from kcl.api import BoundedFileSystem, Bounds, downloaded_folder
 from kcl.bounded import Allowance
+from kcl.diagnostics import Severity
 from kcl.memo.contents import digest_of_path
 from kcl.regular import read_regular
 from workbench.engine.commits import Entry, Range, entries, parse_range, write_files
 from workbench.engine.compile_all import Batch, Wanted, prepare, read_by
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError
-from workbench.engine.impact import Compiled, Doubt, Failure, ImpactReport, StackImpact, State, compare, moved
+from workbench.engine.impact import (
+    Compiled,
+    CompileFinding,
+    Doubt,
+    Failure,
+    ImpactReport,
+    StackImpact,
+    State,
+    compare,
+    moved,
+)
 from workbench.engine.masking import Seal
 from workbench.engine.plugins import RepositoryPlugins
 from workbench.engine.revisions import changed_since
@@ -463,7 +474,22 @@ def _failure(error: WorkbenchError, name: str, side: _Side) -> Failure:
         side.text(rendered),
         Path(found["file"]) if found else None,
         int(found["line"]) if found else 0,
+        tuple(_findings(error, side)) if isinstance(error, CompileFailed) else (),
     )
+
+
+def _findings(error: CompileFailed, side: _Side) -> Iterator[CompileFinding]:
+    places = error.places or (None,) * len(error.diagnostics)
+    for each, at in zip(error.diagnostics, places, strict=True):
+        if not each.follows:
+            yield CompileFinding(
+                each.code.number,
+                each.code.title,
+                side.text(each.message),
+                side.place(Path(each.primary.path)) if each.primary is not None and at is not None else None,
+                at.line if at is not None else 0,
+                each.severity is Severity.ERROR,
+            )
 
 
 __all__ = ["Question", "find_impact"]
