@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.engine.execute import Applying
     from workbench.engine.fleet_plan.execute import FleetRun
     from workbench.engine.fleet_plan.file import SavedFleet
+    from workbench.engine.fleet_plan.reverting import Concern
     from workbench.engine.fleet_plan.values import Deferred, FleetPlan
     from workbench.engine.plan import Plan
     from workbench.engine.spec import Spec
@@ -95,9 +96,10 @@ class Spanning(Changing, Watching):
     ) -> FleetPlan:
         """Plans to give each stack that a run changed (`FleetPlan.run`) again what it had before, the readers first.
 
-        Of all stacks, or of those that the globs cover. A stack that was released since, or of which that is not known,
-        refuses it; one that has its former release again is left out. Raises `ReleaseFailure` where no stack has a
-        release of that run.
+        Of all stacks, or of those that the globs cover. A stack that was new with the run has all of it taken away, as
+        `plan_destroy` does. A stack that was released since, or of which that is not known, refuses it, and so does a
+        new one that took over what was there before; one that is again as it was is left out. Raises `ReleaseFailure`
+        where no stack has a release of that run.
         """
         from workbench.engine.compiled import CompileInputs
         from workbench.engine.errors import ReleaseFailure
@@ -107,18 +109,20 @@ class Spanning(Changing, Watching):
         chosen = self.choose(*globs) if globs else tuple(self.tree().stacks())
         skip = self._named(skip_stacks)
         with one_look():
-            concerned: dict[str, str] = {}
+            concerned: dict[str, Concern] = {}
             for each in chosen:
-                why = await self._of_run(each, run)
-                if why is not None:
-                    concerned[each.name] = why
+                if (concern := await self._of_run(each, run)) is not None:
+                    concerned[each.name] = concern
             if not concerned:
                 hint = "wb release list STACK names the run of each release"
-                raise ReleaseFailure(f"no stack has a release of the run {run}", where=run, hint=hint)
+                raise ReleaseFailure(f"no stack has a release of the run {run} to take back", where=run, hint=hint)
 
             async def plan(stack: Stack) -> Plan:
-                if why := concerned[stack.name]:
-                    raise ReleaseFailure(why, where=stack.name, hint=f"wb release list {stack.name}")
+                concern = concerned[stack.name]
+                if concern.why:
+                    raise ReleaseFailure(concern.why, where=stack.name, hint=f"wb release list {stack.name}")
+                if concern.is_new:
+                    return await self.plan_destroy(stack, given)
                 return await self.plan_rollback(stack, 0, given)
 
             fleet = await make(
@@ -130,7 +134,12 @@ class Spanning(Changing, Watching):
                 skip=skip,
                 backwards=True,
             )
-        return self._scrubbed(replace(fleet, rolls_back=True, reverts=(run,)))
+        notes = [
+            f"{name} had no release before {run}: all that it has is taken away"
+            for name in fleet.plans
+            if concerned[name].is_new and not fleet.plans[name].is_empty
+        ]
+        return self._scrubbed(replace(fleet, rolls_back=True, reverts=(run,), notes=(*fleet.notes, *notes)))
 
     async def plan_destroy_stacks(
         self,
@@ -170,27 +179,18 @@ class Spanning(Changing, Watching):
         unplanned = scrubbed(fleet.unplanned, self._secrets, rules)
         return replace(fleet, unplanned=unplanned, notes=scrubbed(fleet.notes, self._secrets, rules))
 
-    async def _of_run(self, stack: Stack, run: str) -> str | None:
-        """Returns why a stack can't be given back what it had before a run, empty where it can; None for one that the
-        run did not change, or that has it again."""
+    async def _of_run(self, stack: Stack, run: str) -> Concern | None:
+        """Returns None for a stack that the run did not change, or that is again as it was before."""
         from workbench.engine.errors import ReleaseFailure
-        from workbench.engine.release import Phase
+        from workbench.engine.fleet_plan.reverting import Concern, concern_of
 
         try:
             history = await self.history(stack)
             history.refuse_unknown(stack.name)
             every = history.releases()
         except ReleaseFailure as error:
-            return f"whether {run} changed it is not known: {error.message}"
-        own = [each.revision for each in every if each.rollout == run]
-        if not own:
-            return None
-        latest = every[0]
-        if latest.rollout == run:
-            return ""
-        if 0 < latest.rolled_back_to < min(own):
-            return None if latest.phase is Phase.SUCCEEDED else ""
-        return f"release {latest.revision} was made since"
+            return Concern(f"whether {run} changed it is not known: {error.message}")
+        return concern_of(every, run)
 
     def save_fleet_plan(self, fleet: FleetPlan, path: str | Path) -> None:
         """As `save_plan`, for all of it; raises `EngineError`, also for a plan that is refused."""

@@ -13,7 +13,7 @@ from runtimes.base import KubernetesId, Status, Unreachable
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_stack_order import stacks
 from tests.workbench.session.test_terraform import Place
-from workbench.engine.errors import ConfirmationRequired, Refused, StalePlan
+from workbench.engine.errors import ConfirmationRequired, Refused, ReleaseFailure, StalePlan
 from workbench.engine.fleet_plan.execute import Cause, RunEnded, StackReady
 from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
 from workbench.engine.plan import Level
@@ -387,14 +387,41 @@ async def test_a_stack_that_was_released_since_refuses_to_be_taken_back(tmp_path
         assert [place.clusters["hz"].body(own(each))["data"]["version"] for each in "ac"] == ["3", "1"]
 
 
-async def test_what_was_new_with_a_run_has_nothing_to_return_to(tmp_path: Path) -> None:
+async def test_what_was_new_with_a_run_goes_with_it(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", b="a", c="")
+    async with place.open() as opened:
+        await place.apply(opened, await opened.plan(opened.select("c/prod")))
+        edit(place, "c", 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        await run(opened, fleet)
+        back = await opened.plan_rollback_stacks(fleet.run)
+        assert back.stages == (("b/prod",), ("a/prod", "c/prod"))
+        assert back.notes == tuple(f"{each}/prod had no release before {fleet.run}: all that it has is taken away"
+                                   for each in "ab")  # fmt: skip
+        assert back.confirmation.level is Level.PHRASE
+        assert "a/prod: everything the stack has is deleted (4 resources)" in back.confirmation.reasons
+        place.clusters["hz"].fail["delete", str(own("b"))] = Unreachable("gone", target="hz")
+        halted = await run(opened, back)
+        assert [each.stack for each in halted.halted] == ["b/prod"] and own("a") in place.clusters["hz"].objects
+        place.clusters["hz"].fail.clear()
+        saved = tmp_path / "back.plan"
+        opened.save_fleet_plan(await opened.plan_rollback_stacks(fleet.run), saved)
+        ended = await run(opened, await opened.load_fleet_plan(saved))
+        assert ended.is_whole and [each.stack for each in ended.ready if each.is_gone] == ["b/prod", "a/prod"]
+        assert sorted(map(str, place.clusters["hz"].objects)) == ["v1:ConfigMap:c:own", "v1:Namespace:c"]
+        assert place.clusters["hz"].body(own("c"))["data"]["version"] == "1"
+        with pytest.raises(ReleaseFailure, match=r"no stack has a release of the run .* to take back"):
+            await opened.plan_rollback_stacks(fleet.run)
+
+
+async def test_what_a_new_stack_took_over_does_not_go_with_a_run(tmp_path: Path) -> None:
     place = made(tmp_path, a="")
+    place.clusters["hz"].put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
     async with place.open() as opened:
         fleet = await opened.plan_stacks("?/prod")
         await run(opened, fleet)
         back = await opened.plan_rollback_stacks(fleet.run)
-        assert [each.stack for each in back.unplanned] == ["a/prod"] and back.is_refused
-        assert "there is no release before 1" in back.unplanned[0].why
+        assert back.is_refused and "it took over what was there before, v1:Namespace:a@hz" in back.unplanned[0].why
 
 
 async def test_many_stacks_are_taken_away_those_that_read_others_first(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ rest. So it is resumed by planning again, where a stack that is as planned has n
 - `making`: the plans of stacks, side by side; a stack that reads what the same plan makes is deferred.
 - `approved`: whether a plan made again is what was approved.
 - `execute`: stage by stage; halts at the first stack that fails or is not ready.
+- `reverting`: what a run did to a stack, and whether it can be taken back.
 - `file`: saved, and made again.
 
 A stack that reads an output which another stack of the plan changes is planned again once that is applied and ready,
