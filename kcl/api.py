@@ -362,7 +362,7 @@ def _run(
                 needs_sums=asked.needs_sums,
                 dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
             )
-            loaded = load(request, reader, known.loads)
+            loaded = load(request, reader, known.memo)
             sources.update(loaded.sources)
             reached = loaded
             if has_errors(loaded.diagnostics):
@@ -373,7 +373,7 @@ def _run(
             if changes:
                 on_more("overrides")
                 request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
-                loaded = load(request, reader, known.loads)
+                loaded = load(request, reader, known.memo)
                 sources.update(loaded.sources)
             chosen = dialect or dialect_of(loaded.manifest)
             given = {**merged.option_values(), **asked.options}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import KclError
 from kcl.evaluator.prepared import Prepared
-from kcl.loader import LoadCache
+from kcl.loader.known import PACKAGE
 from kcl.loader.texts import PARSED
 from kcl.memo.inputs import Clock, now
 from kcl.memo.queries import Memo
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from kcl.cache.store import Store
     from kcl.evaluator.runtime import Compiling
+    from kcl.memo.queries import Codec, Query
 
 
 class ParseCache:
@@ -44,13 +45,12 @@ class ParseCache:
         self.secrets = secrets
         self.clock = clock
         self._disk = None if store is None else _Disk(store)
-        self.memo = Memo(None if self._disk is None else self._disk.entries)
-        self.loads = LoadCache(self.memo)
+        self.memo = Memo() if self._disk is None else Memo(self._disk.entries, self._disk.codecs)
         self.checks = CheckCache(memo=self.memo)
         self.results = KeptResults(store, secrets, clock) if store is not None and results else None
         self._idle: list[tuple[Prepared, Access]] = []
         if self._disk is not None:
-            self.loads.on_disk, self.checks.on_disk = self._disk.packages, self._disk.checks
+            self.checks.on_disk = self._disk.checks
 
     def files(self) -> int:
         """How many parsed files are kept."""
@@ -89,12 +89,12 @@ class _Disk:
 
     def __init__(self, store: Store) -> None:
         from kcl.cache.checks import KeptChecks
-        from kcl.cache.code import compiling  # most runs have no store
+        from kcl.cache.code import CODE, CODES, compiling  # most runs have no store
         from kcl.cache.entries import Entries
-        from kcl.cache.packages import KeptPackages
+        from kcl.cache.packages import PACKAGES
 
         self.entries = Entries(store)
-        self.packages = KeptPackages(self.entries)
+        self.codecs: dict[Query[Any, Any], Codec[Any, Any]] = {PACKAGE: PACKAGES, CODE: CODES}
         self.checks = KeptChecks(self.entries)
         self.compiling = compiling
 

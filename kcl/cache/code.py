@@ -50,6 +50,6 @@ def _code(data: bytes) -> CodeType:
     return code
 
 
-_ON_DISK: Final[Codec[_Text, CodeType]] = Codec(lambda key: entry_name("code", *key), marshal.dumps, _code)
-CODE: Final = Query("code", _compiled, most=64, codec=_ON_DISK)
+CODES: Final[Codec[_Text, CodeType]] = Codec(lambda key: entry_name("code", *key), marshal.dumps, _code)
+CODE: Final = Query("code", _compiled, most=64)
 """Of a generated text, the package it is of, and what in it. What is in use is held by who uses it."""

@@ -3,7 +3,7 @@
 program.py       the result: Program, Package, Module, Import
 load.py          import resolution and the module graph
 texts.py         texts and their trees, kept by a memo
-known.py         packages of earlier loads, taken again while nothing they rest on changed
+known.py         packages and places of imports, as answers of a memo
 folders.py       which files a package consists of
 manifest.py      kcl.mod
 profile.py       what kcl.mod says is run
@@ -20,7 +20,6 @@ toml_text.py     TOML with places
 
 from kcl.loader.load import (
     SYSTEM_MODULES,
-    LoadCache,
     Loaded,
     LoadRequest,
     downloaded_folder,
@@ -47,7 +46,6 @@ __all__ = [
     "SYSTEM_MODULES",
     "Import",
     "ImportKind",
-    "LoadCache",
     "LoadRequest",
     "Loaded",
     "Manifest",

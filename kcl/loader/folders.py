@@ -33,6 +33,9 @@ class Found:
     is_folder: bool = False
     """Whether it was named as a folder, and not as a single file."""
 
+    def __hash__(self) -> int:
+        return hash(self.path)  # of few others: all fields would take some times as long, in each look-up
+
 
 @dataclass(slots=True)
 class PackageFolders:

@@ -1,37 +1,62 @@
-"""Packages kept between loads, taken again while nothing they were read from has changed.
+"""Packages, and where imports lead, as answers of a memo: taken again while nothing they were read from has changed.
 
-A package is known with the stamp of everything its loading looked at: its files, and the files and folders its imports
-were looked for in. A stamp is a `stat` on a real disk, so a load whose files are all known reads none of them.
+What they rest on are stamps of all that was looked at, files and folders and what was looked for in vain, and where the
+folders lead that these lie in. A stamp stands for the content, so a load whose packages are all known reads no file of
+them. How packages are found and parsed is for each load to say (`load.py`), whose request tells which there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Final
 
 from kcl.diagnostics import Span
-from kcl.memo.inputs import Leads
+from kcl.memo.queries import Input, Query
 from kcl.records import dataclass, field
-from kcl.source import FileSystem, is_normal
 
 if TYPE_CHECKING:
     from kcl.loader.folders import Found
-    from kcl.loader.program import Imported, Package
+    from kcl.loader.program import Imported, Module, Package
 
 _MOST_CLOSURES: Final = 256
 """Each is a few hundred paths with their stamps; what its packages are made of is shared."""
 
+Surroundings = tuple[str, frozenset[tuple[str, str]]]
+"""What dotted imports depend on beside the root of their own package: the program's, and packages outside of it."""
+
+
+Sought = tuple[str, int, tuple[str, ...], str, str, str | None]
+"""What an import asks for: the folder it starts from, the dots it begins with, and the names in it; the root and the
+prefix of the package that imports; the folder outside of the program that the first name means, None for none."""
+
 
 @dataclass(frozen=True, slots=True)
-class Rests:
-    """What something known rests on; `Stamps.hold` says whether it still does."""
+class Place:
+    """Where an import leads, None where there is nothing, and the paths that were looked at."""
 
-    stamps: Mapping[str, Hashable | None]
-    """By each path looked at."""
-    leads: Mapping[str, str]
-    """Where the folders lead that these paths lie in, and links among them: a package may get out of its root so."""
-    is_normal: bool = False
-    """Whether none of those paths needs to be normalized."""
+    found: Found | None
+    is_ambiguous: bool
+    """Whether the names mean a package of the program and one outside of it."""
+    looked_at: frozenset[str]
+
+
+@dataclass(slots=True)
+class Files:
+    """What came up while files were loaded, in order. Nobody changes those that are known."""
+
+    imported: dict[Found, None] = field(default_factory=dict)
+    """The packages they import."""
+    importers: dict[str, list[tuple[str, Span]]] = field(default_factory=dict)
+    """By file, the single files it imports, with the places of the imports."""
+    sources: dict[str, str] = field(default_factory=dict)
+    looked_at: set[str] = field(default_factory=set)
+
+    def add(self, others: Files) -> None:
+        """Adds what came up with others, whose imports are somebody else's."""
+        for path, targets in others.importers.items():
+            self.importers.setdefault(path, []).extend(targets)
+        self.sources.update(others.sources)
+        self.looked_at |= others.looked_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +64,7 @@ class Known:
     """What loading one package gave."""
 
     package: Package
-    imported: tuple[Found, ...]
-    """The packages its files import, in order."""
-    importers: Mapping[str, tuple[tuple[str, Span], ...]]
-    """For each of its files the single files it imports, with the places of the imports."""
-    sources: Mapping[str, str]
-    rests: Rests
+    files: Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,92 +72,53 @@ class KnownImports:
     """What loading all imported packages of a program gave."""
 
     imported: Imported
-    importers: Mapping[str, tuple[tuple[str, Span], ...]]
-    sources: Mapping[str, str]
-    rests: Rests
+    files: Files
 
 
-def joined(imported: Imported, parts: Sequence[Known]) -> KnownImports:
-    """What is known of several packages together, whose paths are all normal."""
-    importers: dict[str, tuple[tuple[str, Span], ...]] = {}
-    sources: dict[str, str] = {}
-    stamps: dict[str, Hashable] = {}
-    leads: dict[str, str] = {}
-    for part in parts:
-        for path, targets in part.importers.items():
-            importers[path] = (*importers.get(path, ()), *targets)
-        sources.update(part.sources)
-        stamps.update(part.rests.stamps)
-        leads.update(part.rests.leads)
-    return KnownImports(imported, importers, sources, Rests(stamps, leads, is_normal=True))
+PackageKey = tuple["Found", bool, Surroundings]
+"""Where a package was found, whether its strings lose their indentation, and among which others it is."""
 
 
-class PackagesElsewhere(Protocol):
-    """Packages that other processes loaded, by where they were found, how, and among which others."""
-
-    def read(self, found: Found, dedent: bool, surroundings: Hashable) -> Known | None:
-        """What was kept; whether it still holds is for the caller to see."""
-
-    def keep(self, found: Found, dedent: bool, surroundings: Hashable, known: Known) -> None:
-        """Notes one for them."""
+def _says_the_same(before: Hashable | None, now: Hashable | None) -> bool:
+    return before is not None and before == now
 
 
-@dataclass(slots=True)
-class KnownPackages:
-    """Safe to share between threads (an entry is replaced whole)."""
-
-    entries: dict[tuple[Found, bool, Hashable], Known] = field(default_factory=dict)
-    """By where a package was found and whether its strings lose their indentation."""
-    places: dict[Hashable, tuple[Found | None, Rests]] = field(default_factory=dict)
-    """Where imports lead, by the import and where it stands."""
-    closures: dict[Hashable, KnownImports] = field(default_factory=dict)
-    """All that main packages import, by what they import themselves; the last one kept is the last."""
-
-    def keep(self, key: Hashable, known: KnownImports) -> None:
-        """Keeps what a main package imports; of very many such lists the oldest go."""
-        self.closures.pop(key, None)
-        while len(self.closures) >= _MOST_CLOSURES:
-            self.closures.pop(next(iter(self.closures)), None)
-        self.closures[key] = known
+def _is_of_disk(stamp: Hashable | None) -> bool:
+    """Whether a stamp is of a file, a folder or nothing on disk, and not of what somebody holds in memory."""
+    return stamp is False or (isinstance(stamp, tuple) and len(stamp) == 5 and all(type(each) is int for each in stamp))
 
 
-class Stamps:
-    """The stamps of one load, whose request gives these `texts`: a path is looked at once, whatever rests on it."""
+STAMP: Final[Input[str, Hashable | None]] = Input("stamp", _says_the_same, at_once=True, is_lasting=_is_of_disk)
+"""As `FileSystem.stamp`, of a path that needs no normalizing."""
+ODD_STAMP: Final[Input[str, Hashable | None]] = Input("stamp of an odd path", _says_the_same, is_lasting=_is_of_disk)
+"""The same of any other path."""
+LEAD: Final[Input[str, str]] = Input("lead", at_once=True)
+"""Where a folder leads that a path lies in, or a link among them: a package may get out of its root so."""
 
-    def __init__(self, file_system: FileSystem, texts: Mapping[str, str], leads: Leads) -> None:
-        self._fs = file_system
-        self._texts = texts
-        self._leads = leads
-        self._taken: dict[str, Hashable | None] = {}
 
-    def of(self, path: str) -> Hashable | None:
-        """As `FileSystem.stamp`, the first time it was asked in this load."""
-        if path not in self._taken:
-            self._taken[path] = self._fs.stamp(path)
-        return self._taken[path]
+def _is_same_package(before: Known, now: Known) -> bool:
+    """Whether both are made of the same trees, whose imports lead to the same places."""
+    mine, other = before.package, now.package
+    return (
+        mine.directory == other.directory
+        and len(mine.modules) == len(other.modules)
+        and all(map(_is_same_module, mine.modules, other.modules))
+        and before.files == now.files
+    )
 
-    def look_at(self, paths: Iterable[str]) -> None:
-        """Looks at paths that need no normalizing at once, as far as they were not asked for yet."""
-        taken = self._taken
-        taken.update(self._fs.stamps([path for path in paths if path not in taken]))
 
-    def rests(self, stamps: Mapping[str, Hashable | None], others: Iterable[str] = ()) -> Rests | None:
-        """What rests on these paths, and on where `others` lie; None for what no later load could tell to be so."""
-        if None in stamps.values() or self._is_given(stamps):
-            return None
-        return Rests({**stamps}, self._leads.around((*stamps, *others)), all(map(is_normal, stamps)))
+def _is_same_module(mine: Module, other: Module) -> bool:
+    return mine.tree is other.tree and mine.imports == other.imports and mine.targets == other.targets
 
-    def hold(self, rests: Rests) -> bool:
-        """Whether nothing is given as a text instead, all stamps are those of now, and folders lead where they led."""
-        stamps, taken = rests.stamps, self._taken
-        if self._is_given(stamps):
-            return False
-        if not stamps.keys() <= taken.keys():
-            if rests.is_normal:
-                self.look_at(stamps)
-            elif not all(self.of(path) == stamp for path, stamp in stamps.items()):
-                return False
-        return stamps.items() <= taken.items() and self._leads.hold(rests.leads)
 
-    def _is_given(self, paths: Mapping[str, object]) -> bool:
-        return bool(self._texts) and not self._texts.keys().isdisjoint(paths)
+def _are_same_imports(before: KnownImports, now: KnownImports) -> bool:
+    mine, other = before.imported.packages, now.imported.packages
+    return [*map(id, mine.values())] == [*map(id, other.values())] and before.files == now.files
+
+
+PLACE: Final[Query[Sought, Place]] = Query("place of an import")
+PACKAGE: Final[Query[PackageKey, Known]] = Query("package", is_same=_is_same_package)
+IMPORTED: Final[Query[tuple[tuple[Found, ...], bool, Surroundings], KnownImports]] = Query(
+    "imported packages", is_same=_are_same_imports, most=_MOST_CLOSURES
+)
+"""All that main packages import, by what they import themselves."""

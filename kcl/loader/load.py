@@ -10,21 +10,36 @@ from __future__ import annotations
 
 import os
 import os.path
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.folders import Found, PackageFolders, package_files
-from kcl.loader.known import Known, KnownImports, KnownPackages, PackagesElsewhere, Stamps, joined
+from kcl.loader.known import (
+    IMPORTED,
+    LEAD,
+    ODD_STAMP,
+    PACKAGE,
+    PLACE,
+    STAMP,
+    Files,
+    Known,
+    KnownImports,
+    PackageKey,
+    Place,
+    Sought,
+    Surroundings,
+)
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
 from kcl.loader.texts import PARSED, TEXT, reading
 from kcl.memo.inputs import Leads
-from kcl.memo.queries import Memo
+from kcl.memo.queries import Asking, Memo
 from kcl.records import dataclass, field, replace
-from kcl.source import FileSystem, OutsideBounds
+from kcl.source import FileSystem, OutsideBounds, is_normal
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -52,16 +67,6 @@ SYSTEM_MODULES = frozenset(
 """Names that an import takes from the standard library whatever files there are."""
 _PLUGIN_PREFIX = "kcl_plugin"
 _MOD_VARIABLE = "KCL_MOD"
-
-
-@dataclass(slots=True)
-class LoadCache:
-    """What loads leave to those after them. Hand one to every load of the same repository; threads may share it."""
-
-    memo: Memo = field(default_factory=Memo)
-    known: KnownPackages = field(default_factory=KnownPackages)
-    on_disk: PackagesElsewhere | None = None
-    """Packages that other processes loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,12 @@ class Loaded:
     """The folders of packages outside of the program, by the names they are imported by."""
 
 
-def load(request: LoadRequest, file_system: FileSystem, cache: LoadCache | None = None) -> Loaded:
-    """Loads the files of `request` and everything they import.
+def load(request: LoadRequest, file_system: FileSystem, memo: Memo | None = None) -> Loaded:
+    """Loads the files of `request` and everything they import. Hand one `memo` to every load of the same repository.
 
     Problems inside the files come back as diagnostics. Raises KclError when a file named in the request is missing.
     """
-    return _Loader(request, file_system, cache or LoadCache()).load()
+    return _Loader(request, file_system, Memo() if memo is None else memo).load()
 
 
 def downloaded_folder(environment: Mapping[str, str]) -> str | None:
@@ -124,17 +129,14 @@ def downloaded_folder(environment: Mapping[str, str]) -> str | None:
 class _Loader:
     """One load; not reusable."""
 
-    def __init__(self, request: LoadRequest, file_system: FileSystem, cache: LoadCache) -> None:
+    def __init__(self, request: LoadRequest, file_system: FileSystem, memo: Memo) -> None:
         self._request = request
         self._fs = file_system
-        self._cache = cache
+        self._memo = memo
         self._diagnostics: list[Diagnostic] = []
-        self._sources: dict[str, str] = {}
-        self._read: set[str] = set()
-        self._packages: dict[str, Package] = {}
-        self._members: dict[str, set[str]] = {}
-        self._pending: list[Found] = []
-        self._located: dict[tuple[str, str], Found | None] = {}
+        self._files = Files()
+        """Those of the main package, and then all others."""
+        self._read = self._files.looked_at
         self._texts = {self._absolute(name): text for name, text in request.texts.items()}
         self._root = ""
         self._roots: dict[str, str] = {}
@@ -142,19 +144,13 @@ class _Loader:
         self._externals: dict[str, str] = {}
         self._dependencies: Mapping[str, Dependency] = {}
         self._refused: set[str] = set()
+        self._ambiguous: set[tuple[str, tuple[str, ...]]] = set()
         self._usable: set[str] = set()
         self._folders = PackageFolders(file_system, self._texts, Leads(file_system.plain_folders()))
         self._main_files: tuple[str, ...] = ()
-        self._importers: dict[str, list[tuple[str, Span]]] = {}
-        self._stamps = Stamps(file_system, self._texts, self._folders.leads)
-        self._known = cache.known
-        self._files = reading(cache.memo, file_system.read_text)
-        self._code = reading(cache.memo, _given(self._texts, file_system))
-        self._surroundings: Hashable | None = None
-        # While a package is loaded that may be kept: what it was made of so far.
-        self._imported: list[Found] = []
-        self._looked_at: dict[str, Hashable | None] = {}
-        self._looked_at_by: dict[tuple[str, str], Mapping[str, Hashable | None]] = {}
+        self._manifests = reading(memo, file_system.read_text)
+        self._code = reading(memo, _given(self._texts, file_system))
+        self._surroundings: Surroundings = ("", frozenset())
 
     def load(self) -> Loaded:
         names, manifest = self._named()
@@ -162,9 +158,12 @@ class _Loader:
         self._dedent = not manifest.expects_before_0_5 if wanted is None else wanted
         entries = self._entries(names)
         self._main_files = tuple(path for entry in entries for path in entry.files)
-        modules = tuple(module for entry in entries for module in self._modules(entry))
+        asking = self._asking()
+        modules = tuple(module for entry in entries for module in self._modules(entry, self._files, asking))
         main = Package(MAIN_PACKAGE, os.path.dirname(self._main_files[0]), modules)
-        imported = self._known_imports()
+        known = asking.ask(IMPORTED, (tuple(self._files.imported), self._dedent, self._surroundings))
+        imported = known.imported
+        self._files.add(known.files)
         self._report_cycles()
         program = Program(
             root=self._root,
@@ -177,7 +176,7 @@ class _Loader:
         )
         folders = {name: each.folder for name, each in self._dependencies.items() if each.folder is not None}
         externals = {**folders, **self._externals}
-        return Loaded(program, manifest, tuple(self._diagnostics), self._sources, externals)
+        return Loaded(program, manifest, tuple(self._diagnostics), self._files.sources, externals)
 
     # ---------------------------------------------------------------- files named in the request
 
@@ -190,7 +189,7 @@ class _Loader:
         if names:
             self._root = self._main_root(names)
         manifest_folder = folder or (self._root if names else self._root_above(self._absolute("")))
-        manifest = read_manifest(manifest_folder, self._fs, self._files)
+        manifest = read_manifest(manifest_folder, self._fs, self._manifests)
         self._read.add(os.path.join(manifest_folder, MANIFEST_NAME))
         if not names:
             names = entry_names(manifest_folder, manifest)
@@ -205,7 +204,7 @@ class _Loader:
             if manifest.language_version:
                 break
             if each.folder is not None and around.startswith(each.folder.rstrip(os.sep) + os.sep):
-                version = read_manifest(each.folder, self._fs, self._files).language_version
+                version = read_manifest(each.folder, self._fs, self._manifests).language_version
                 manifest = replace(manifest, language_version=version)
         return manifest
 
@@ -293,18 +292,8 @@ class _Loader:
                 folder, manifest, self._fs, downloaded=request.vendor_dir, vendored=request.vendored
             )
             self._read.add(os.path.join(folder, LOCK_NAME))
-        self._surroundings = self._import_surroundings()
-
-    def _import_surroundings(self) -> Hashable | None:
-        """What dotted imports of a package depend on beside its own root.
-
-        None where packages are held against checksums: that is done in every load.
-        """
-        dependencies = self._dependencies.items()
-        if any(each.is_checked(needs_sum=self._request.needs_sums) for _, each in dependencies):
-            return None
-        folders = {**{name: each.folder or "" for name, each in dependencies}, **self._externals}
-        return (self._root, frozenset(folders.items()))
+        folders = {**{name: each.folder or "" for name, each in self._dependencies.items()}, **self._externals}
+        self._surroundings = (self._root, frozenset(folders.items()))
 
     def _external(self, name: str, span: Span | None) -> str | None:
         """The folder of the package that is called `name` outside of the program, None when there is none.
@@ -325,213 +314,157 @@ class _Loader:
                 self._refused.add(name)
                 self._diagnostics.append(replace(problem, primary=span))
                 for label in problem.labels:
-                    self._sources.setdefault(label.span.path, self._fs.read_text(label.span.path))
-        if name not in self._usable or dependency.folder is None:
-            return None
-        self._look(dependency.folder)  # every time: it decides about this import too
-        return dependency.folder
+                    self._files.sources.setdefault(label.span.path, self._fs.read_text(label.span.path))
+        return dependency.folder if name in self._usable else None
 
     # ---------------------------------------------------------------- packages and modules
 
-    def _known_imports(self) -> Imported:
-        """All packages that the main one imports, taken from an earlier load where nothing they rest on changed."""
-        key = (tuple(dict.fromkeys(self._pending)), self._dedent, self._surroundings)
-        known = None if self._surroundings is None else self._known.closures.get(key)
-        if known is not None and self._stamps.hold(known.rests):
-            self._take(known)
-            return known.imported
-        if self._surroundings is not None:
-            self._look_ahead()
-        parts: list[Known | None] = []
-        while self._pending:
-            found = self._pending.pop(0)
-            earlier = self._packages.get(found.path)
-            if self._is_loaded(found):
-                continue
-            self._members.setdefault(found.path, set()).update(found.files)
-            package, part = self._known_package(found)
-            self._packages[found.path] = package if earlier is None else _merged(earlier, package)
-            parts.append(part)
-        imported = Imported(self._packages)
-        kept = [part for part in parts if part is not None]
-        if self._surroundings is not None and len(kept) == len(parts) and all(part.rests.is_normal for part in kept):
-            self._known.keep(key, joined(imported, kept))
-        return imported
+    def _asking(self) -> Asking:
+        """A request for packages, which looks with the eyes of this load.
 
-    def _look_ahead(self) -> None:
-        """Looks at once at everything that packages known from earlier loads rest on, and those they import."""
-        pending, seen, paths = list(self._pending), set[str](), set[str]()
-        while pending:
-            found = pending.pop()
-            if found.path not in seen:
-                seen.add(found.path)
-                known = self._earlier(found)
-                if known is not None and known.rests.is_normal:
-                    paths.update(known.rests.stamps)
-                    pending += known.imported
-        self._stamps.look_at(paths)
+        Where packages are held against checksums that is done in every load, and nothing of an earlier one is taken.
+        """
+        needs_sums = self._request.needs_sums
+        is_checked = any(each.is_checked(needs_sum=needs_sums) for each in self._dependencies.values())
+        asking = (Memo() if is_checked else self._memo).asking()
+        texts, stamp, stamps = self._texts, self._fs.stamp, self._fs.stamps
+        asking.see(ODD_STAMP, stamp)
+        asking.see(LEAD, self._folders.leads.of)
+        if texts:
+            asking.see(STAMP, lambda path: texts[path] if path in texts else stamp(path))
+        else:
+            asking.see(STAMP, stamp, stamps)
+        asking.work_out(PLACE, self._place)
+        asking.work_out(PACKAGE, self._package)
+        asking.work_out(IMPORTED, self._imported_packages)
+        return asking
 
-    def _earlier(self, found: Found) -> Known | None:
-        """The package as an earlier load, or another process, left it."""
-        key = (found, self._dedent, self._surroundings)
-        known = self._known.entries.get(key)
-        on_disk = None if known is not None else self._cache.on_disk
-        if on_disk is not None:
-            known = on_disk.read(*key)
-            if known is not None:
-                self._known.entries[key] = known
-                for module in known.package.modules:
-                    parsed = (module.source, module.tree, ())
-                    self._cache.memo.seed(
-                        PARSED, (module.name, self._dedent), parsed, (TEXT, module.name, module.source.text)
-                    )
-        return known
-
-    def _take(self, known: Known | KnownImports) -> None:
-        self._read.update(known.rests.stamps)
-        self._sources.update(known.sources)
-        for path, targets in known.importers.items():
-            self._importers.setdefault(path, []).extend(targets)
-
-    def _known_package(self, found: Found) -> tuple[Package, Known | None]:
-        """The package, taken from an earlier load where all it rests on is the same; and what of it may be kept."""
-        if self._surroundings is None:
-            return self._package(found), None
-        known = self._earlier(found)
-        if known is not None and self._stamps.hold(known.rests):
-            self._take(known)
-            self._pending += [each for each in known.imported if not self._is_loaded(each)]
-            return known.package, known
+    def _imported_packages(self, asking: Asking, key: tuple[tuple[Found, ...], bool, Surroundings]) -> KnownImports:
+        """All packages that files import which import these, one after the other."""
         told = len(self._diagnostics)
-        self._imported, self._looked_at = [], {path: self._stamps.of(path) for path in found.files}
-        package = self._package(found)
-        rests = self._stamps.rests(self._looked_at) if told == len(self._diagnostics) else None
-        if rests is None:
-            return package, None
-        paths = [module.name for module in package.modules]
-        key = (found, self._dedent, self._surroundings)
-        known = self._known.entries[key] = Known(
-            package,
-            tuple(self._imported),
-            {path: tuple(self._importers[path]) for path in paths if path in self._importers},
-            {path: self._sources[path] for path in paths},
-            rests,
-        )
-        if self._cache.on_disk is not None:
-            self._cache.on_disk.keep(*key, known)
-        return package, known
+        packages: dict[str, Package] = {}
+        members: dict[str, set[str]] = {}
+        files = Files()
+        pending = deque(key[0])
+        while pending:
+            found = pending.popleft()
+            there = members.get(found.path)
+            # of packages in two roots files of both may have one path
+            if there is not None and there.issuperset(found.files):
+                continue
+            members.setdefault(found.path, set()).update(found.files)
+            earlier = packages.get(found.path)
+            known = asking.ask(PACKAGE, (found, *key[1:]))
+            packages[found.path] = known.package if earlier is None else _merged(earlier, known.package)
+            pending += known.files.imported
+            files.add(known.files)
+        if told != len(self._diagnostics):
+            asking.keep_nothing()
+        return KnownImports(Imported(packages), files)
 
-    def _is_loaded(self, found: Found) -> bool:
-        """Whether the package, with these files, is there. Of packages in two roots files of both may have its path."""
-        there = self._members.get(found.path)
-        return there is not None and there.issuperset(found.files)
+    def _package(self, asking: Asking, key: PackageKey) -> Known:
+        """A package. It is not kept if something is wrong with it, which is told as it comes up."""
+        found, files = key[0], Files()
+        for path in found.files:
+            _look(asking, path)
+        return Known(Package(found.path, found.directory, self._modules(found, files, asking)), files)
 
-    def _package(self, found: Found) -> Package:
-        return Package(found.path, found.directory, self._modules(found))
+    def _modules(self, found: Found, files: Files, asking: Asking) -> tuple[Module, ...]:
+        modules = (self._module(path, found, files, asking) for path in found.files)
+        return tuple(module for module in modules if module is not None)
 
-    def _modules(self, found: Found) -> tuple[Module, ...]:
-        return tuple(module for path in found.files if (module := self._module(path, found)) is not None)
-
-    def _module(self, path: str, package: Found) -> Module | None:
-        self._read.add(path)
+    def _module(self, path: str, package: Found, files: Files, asking: Asking) -> Module | None:
+        files.looked_at.add(path)
         try:
             text = self._code.look(TEXT, path)
         except (OSError, UnicodeDecodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-            self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None))
+            self._tell(asking, error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None))
             return None
-        self._sources[path] = text
+        files.sources[path] = text
         source, tree, diagnostics = self._code.ask(PARSED, (path, self._dedent))
-        self._diagnostics += diagnostics
+        if diagnostics:
+            self._tell(asking, *diagnostics)
         imports: dict[str, Import] = {}
         targets: dict[int, str] = {}
         for statement in tree.body:
             if isinstance(statement, ast.Import):
-                resolved = self._import(statement, path, package)
+                resolved = self._import(statement, path, package, files, asking)
                 if resolved is not None:
                     imports[resolved.alias] = resolved
                     targets[statement.start] = resolved.package
         return Module(path, source, tree, imports, targets)
 
-    def _import(self, statement: ast.Import, path: str, package: Found) -> Import | None:
+    def _import(self, statement: ast.Import, path: str, package: Found, files: Files, asking: Asking) -> Import | None:
         if statement.level == 0:
             head = statement.names[0] if statement.names else ""
             if head == _PLUGIN_PREFIX:
                 return Import(statement.name, ".".join(statement.names), ImportKind.PLUGIN, statement)
             if len(statement.names) == 1 and head in SYSTEM_MODULES:
                 return Import(statement.name, head, ImportKind.SYSTEM, statement)
-        key = (package.root if statement.level == 0 else os.path.dirname(path), statement.path)
-        if key not in self._located:
-            self._located[key], self._looked_at_by[key] = self._known_place(key, statement, path, package)
-        self._looked_at |= self._looked_at_by[key]
-        found = self._located[key]
         span = Span(path, statement.start, statement.end)
+        try:
+            place = self._found_place(statement, path, package, asking)
+        except OutsideBounds as problem:
+            raise KclError(tuple(replace(each, primary=span) for each in problem.diagnostics)) from None
+        files.looked_at |= place.looked_at
+        found = place.found
         if found is None:
-            if statement.level or not statement.names or statement.names[0] not in self._refused:
-                self._not_found(statement, path, package, span)
+            if statement.level or statement.names[0] not in self._refused:
+                self._tell(asking, self._not_found(statement, path, package, span))
             return None
         if len(found.files) == 1 and not found.is_folder:
-            self._importers.setdefault(path, []).append((found.files[0], span))
-        self._imported.append(found)
-        if not self._is_loaded(found):
-            self._pending.append(found)
+            files.importers.setdefault(path, []).append((found.files[0], span))
+        files.imported[found] = None
         return Import(statement.name, found.path, ImportKind.PACKAGE, statement)
 
-    def _known_place(
-        self, key: tuple[str, str], statement: ast.Import, path: str, package: Found
-    ) -> tuple[Found | None, Mapping[str, Hashable | None]]:
-        """Where an import leads, as found by an earlier load if that still holds, and the stamps it rests on."""
-        whole = (key, package.root, package.prefix, self._surroundings)
-        known = None if self._surroundings is None else self._known.places.get(whole)
-        if known is not None and self._stamps.hold(known[1]):
-            self._read.update(known[1].stamps)
-            return known[0], known[1].stamps
-        told, before, self._looked_at = len(self._diagnostics), self._looked_at, {}
-        try:
-            found = self._locate(statement, path, package)
-        except OutsideBounds as problem:
-            span = Span(path, statement.start, statement.end)
-            raise KclError(tuple(replace(each, primary=span) for each in problem.diagnostics)) from None
-        looked_at, self._looked_at = self._looked_at, before
-        if self._surroundings is not None and told == len(self._diagnostics):
-            rests = self._stamps.rests(looked_at, () if found is None else found.files)
-            if rests is not None:
-                self._known.places[whole] = found, rests
-        return found, looked_at
+    def _found_place(self, statement: ast.Import, path: str, package: Found, asking: Asking) -> Place:
+        """Where an import leads. What stands in the way is reported at the first import that it does."""
+        span = Span(path, statement.start, statement.end)
+        start = os.path.dirname(path) if statement.level else package.root
+        external = None if statement.level else self._external(statement.names[0], span)
+        if not statement.level and statement.names[0] in self._refused:
+            self._tell(asking)  # another load may find it
+        names = tuple(statement.names)
+        place = asking.ask(PLACE, (start, statement.level, names, package.root, package.prefix, external))
+        if place.is_ambiguous:
+            message = f"the `{statement.path}` is found multiple times in the current package and vendor package"
+            is_new = (start, names) not in self._ambiguous
+            self._ambiguous.add((start, names))
+            self._tell(asking, *([error(Code.CANNOT_FIND_MODULE, message, span)] if is_new else ()))
+        return place
 
-    def _look(self, path: str) -> None:
-        """Notes that what was found rests on what is, or is not, at a path."""
-        self._read.add(path)
-        self._looked_at[path] = self._stamps.of(path)
+    def _tell(self, asking: Asking, *findings: Diagnostic) -> None:
+        """Reports what is wrong, so that the answer under way is no longer a mere function of what it asks for."""
+        self._diagnostics += findings
+        asking.keep_nothing()
 
-    def _locate(self, statement: ast.Import, path: str, package: Found) -> Found | None:
-        """Where an import leads, None when there is nothing. Ambiguity is reported; the program's own package wins."""
-        if statement.level:
-            folder = os.path.dirname(path)
-            for _ in range(statement.level - 1):
-                folder = os.path.dirname(folder)
-            target = os.path.join(folder, *statement.names)
-            inside = os.path.relpath(target, package.root)
-            if inside == os.pardir or inside.startswith(os.pardir + os.sep):
-                return None
-            return self._folders.inside(target, package.root, package.prefix, self._look)
-        dotted = ".".join(statement.names)
-        target = os.path.join(package.root, *statement.names)
-        own = self._folders.inside(target, package.root, package.prefix, self._look)
-        head, rest = statement.names[0], statement.names[1:]
-        external = self._external(head, Span(path, statement.start, statement.end))
-        other = None
-        if external:
-            place = os.path.join(external, *rest)
-            other = self._folders.outside(dotted, place, external, f"{head}.", self._look)
-        if own is not None and other is not None:
-            message = f"the `{dotted}` is found multiple times in the current package and vendor package"
-            self._diagnostics.append(
-                error(Code.CANNOT_FIND_MODULE, message, Span(path, statement.start, statement.end))
-            )
-        return own or other
+    def _place(self, asking: Asking, sought: Sought) -> Place:
+        """Of a name that has two meanings the package of the program wins."""
+        looked_at: set[str] = set()
 
-    def _not_found(self, statement: ast.Import, path: str, package: Found, span: Span) -> None:
+        def look(path: str) -> None:
+            looked_at.add(path)
+            _look(asking, path)
+
+        start, level, names, root, prefix, external = sought
+        for _ in range(level - 1):
+            start = os.path.dirname(start)
+        target = os.path.join(start, *names)
+        inside = os.path.relpath(target, root) if level else ""
+        own = other = None
+        if inside != os.pardir and not inside.startswith(os.pardir + os.sep):
+            own = self._folders.inside(target, root, prefix, look)
+        if external is not None:
+            look(external)
+            there = os.path.join(external, *names[1:])
+            other = self._folders.outside(".".join(names), there, external, f"{names[0]}.", look)
+        found = own or other
+        for file in () if found is None else found.files:
+            _look_where_it_lies(asking, file)
+        return Place(found, own is not None and other is not None, frozenset(looked_at))
+
+    def _not_found(self, statement: ast.Import, path: str, package: Found, span: Span) -> Diagnostic:
         dotted = statement.path
         if statement.level:
             folder = os.path.dirname(path)
@@ -543,8 +476,7 @@ class _Loader:
                     f"Cannot find the module {dotted}: No KCL files found in the specified folder, "
                     f"it lies outside of the root {package.root}"
                 )
-                self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, message, span))
-                return
+                return error(Code.CANNOT_FIND_MODULE, message, span)
             place = folder + "/" + dotted.lstrip(".").replace(".", "/")
             head = inside.split(os.sep)[0]
         else:
@@ -555,7 +487,7 @@ class _Loader:
             "browse more packages at 'https://artifacthub.io'",
         )
         message = f"Cannot find the module {dotted} from {place}"
-        self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, message, span, suggestions=suggestions))
+        return error(Code.CANNOT_FIND_MODULE, message, span, suggestions=suggestions)
 
     # ---------------------------------------------------------------- cycles
 
@@ -566,7 +498,7 @@ class _Loader:
             self._follow(start, [], reported)
 
     def _follow(self, path: str, trail: list[tuple[str, Span]], reported: set[frozenset[str]]) -> None:
-        for target, span in self._importers.get(path, ()):
+        for target, span in self._files.importers.get(path, ()):
             step = [*trail, (path, span)]
             names = [name for name, _ in step]
             if target not in names:
@@ -591,6 +523,18 @@ class _Loader:
 def _given(texts: Mapping[str, str], file_system: FileSystem) -> Callable[[str], str]:
     """Reads files of which the texts of some are given. Knows no loader, or neither would go without a search."""
     return lambda path: texts[path] if path in texts else file_system.read_text(path)
+
+
+def _look(asking: Asking, path: str) -> None:
+    """Notes that an answer rests on what is, or is not, at a path."""
+    asking.look(STAMP if is_normal(path) else ODD_STAMP, path)
+    _look_where_it_lies(asking, path)
+
+
+def _look_where_it_lies(asking: Asking, path: str) -> None:
+    asking.look(LEAD, os.path.dirname(path))
+    if os.path.islink(path):
+        asking.look(LEAD, path)
 
 
 def _merged(first: Package, second: Package) -> Package:

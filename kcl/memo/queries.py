@@ -36,8 +36,13 @@ What goes wrong:
 - Two threads may work out the same answer at once. Entries are replaced whole, and who is last takes what the first
   one kept where it holds.
 
+Going through a long trace takes its time, a step of Python for each stamp of hundreds. So of inputs that do no harm to
+look at (`Input.at_once`) an entry also holds all that lie below it, however deep, and these are looked at together
+first. While they say the same, the trace would come to nothing else.
+
 With a `Codec` and a store answers outlive the process. What is written is the answer and the inputs of its trace, those
-below the queries it read included, since their answers are not there in the process that reads it.
+below the queries it read included, since their answers are not there in the process that reads it. Which queries are
+written is for who makes the memo to say: those who declare them know nothing of a disk.
 """
 
 from __future__ import annotations
@@ -45,7 +50,8 @@ from __future__ import annotations
 import marshal
 import operator
 import threading
-from collections.abc import Callable, Hashable, Iterable, MutableMapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from kcl.records import dataclass, field
@@ -75,6 +81,12 @@ class Codec(Generic[K, V]):
     """Raises ValueError for what cannot be written."""
     from_bytes: Callable[[bytes], V]
     """Raises ValueError, TypeError or EOFError for what was not written so."""
+    also_tells: Callable[[Memo, K, V], None] | None = None
+    """Seeds what an answer that was read tells of others. Those may still hold where it does not any more."""
+
+
+def _always(said: object) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,14 +98,18 @@ class Input(Generic[K, V]):
 
     name: str
     is_same: Callable[[V, V], bool] = operator.eq
+    at_once: bool = False
+    """Whether nobody minds that more is looked at than was asked for; `is_same` is equality then, but for the above."""
+    is_lasting: Callable[[V], bool] = _always
+    """Whether what it says means the same in another process."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query(Generic[K, V]):
-    """A pure function of its key, and of what it asks for."""
+    """A pure function of its key, and of what it asks for; None where each request says which (`Asking.work_out`)."""
 
     name: str
-    compute: Callable[[Asking, K], V]
+    compute: Callable[[Asking, K], V] | None = None
     is_same: Callable[[V, V], bool] = operator.eq
     """Whether nobody can tell two answers apart; `operator.is_` where comparing takes longer than working out."""
     most: int | None = None
@@ -102,7 +118,6 @@ class Query(Generic[K, V]):
     """Whether an answer goes when nobody holds on to its key any more; the answer must not do so."""
     keeps: tuple[type[Exception], ...] = ()
     """What it may raise that is as good as an answer."""
-    codec: Codec[K, V] | None = None
 
 
 class QueryCycle(Exception):
@@ -125,6 +140,8 @@ class _Failure:
 
 _Step: TypeAlias = tuple[_Any, Hashable, object]
 """Who was asked, for what, and the answer."""
+_Said: TypeAlias = dict[Input[Any, Any], dict[Hashable, object]]
+"""What inputs said, by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +150,23 @@ class _Entry:
 
     answer: object
     trace: tuple[_Step, ...]
+    below: _Said | None = None
+    """All inputs that it rests on, however deep; None where one will not say the same again, or nobody knows."""
 
 
 class Memo:
-    """Answers kept from one request to the next. Hand one to all of them; safe to share between threads."""
+    """Answers kept from one request to the next. Hand one to all of them; safe to share between threads.
 
-    def __init__(self, store: Entries | None = None) -> None:
+    `store` is where those of the queries with a codec in `on_disk` are kept for other processes.
+    """
+
+    def __init__(
+        self, store: Entries | None = None, on_disk: Mapping[Query[Any, Any], Codec[Any, Any]] | None = None
+    ) -> None:
         self._tables: dict[Query[Any, Any], MutableMapping[Any, _Entry]] = {}
         self._lock = threading.Lock()
         self._store = store
+        self._codecs = {} if store is None or on_disk is None else on_disk
 
     def asking(self) -> Asking:
         """A new request, which has looked at nothing yet."""
@@ -194,6 +219,10 @@ class Asking:
 
     _memo: Memo
     _looks: dict[Input[Any, Any], Callable[[Any], Any]] = field(default_factory=dict)
+    _looks_at_all: dict[Input[Any, Any], Callable[[Iterable[Any]], Mapping[Any, Any]]] = field(default_factory=dict)
+    _work: dict[Query[Any, Any], Callable[[Asking, Any], Any]] = field(default_factory=dict)
+    _at_once: _Said = field(default_factory=dict)
+    """By those inputs that may be looked at at once."""
     _told: dict[tuple[_Any, Hashable], object] = field(default_factory=dict)
     """The answer, or the failure, of everybody that was asked."""
     _entries: dict[tuple[_Any, Hashable], _Entry] = field(default_factory=dict)
@@ -204,9 +233,26 @@ class Asking:
     """The queries that wait for each other, the first one first, with what each was told; None for one whose answer
     will not be kept."""
 
-    def see(self, source: Input[K, V], look: Callable[[K], V]) -> None:
+    def see(
+        self,
+        source: Input[K, V],
+        look: Callable[[K], V],
+        look_at_all: Callable[[Iterable[K]], Mapping[K, V]] | None = None,
+    ) -> None:
         """Says how the outside is looked at; for one input once, and before anything is asked."""
         self._looks[source] = look
+        if source.at_once:
+            self._at_once[source] = {}
+            self._looks_at_all[source] = look_at_all or (lambda keys: {each: look(each) for each in keys})
+
+    def work_out(self, query: Query[K, V], compute: Callable[[Asking, K], V]) -> None:
+        """Says how a query is answered in this request: by a function of the key and of what it asks for."""
+        self._work[query] = compute
+
+    def keep_nothing(self) -> None:
+        """Says that the answer that is worked out just now, if any, is not to be kept: it is of this request alone."""
+        if self._running:
+            self._running[next(reversed(self._running))] = None
 
     def look(self, source: Input[K, V], key: K) -> V:
         """What the outside says, the first time it was looked at in this request."""
@@ -218,7 +264,6 @@ class Asking:
 
     def _answer(self, whom: _Any, key: Hashable, find: Callable[[Any, Hashable], object]) -> object:
         what = (whom, key)
-        reader = next(reversed(self._running), None)
         told = self._told.get(what, _UNKNOWN)
         if told is _UNKNOWN:
             try:
@@ -226,10 +271,10 @@ class Asking:
             except Exception as error:
                 told = _Failure(error)
             self._told[what] = told
-        trace = None if reader is None else self._running[reader]
-        if trace is not None and reader is not None:
+        trace = next(reversed(self._running.values()), None)  # of who asks; without its key, which may be long
+        if trace is not None:
             if isinstance(told, _Failure) and not _is_kept(whom, told.error):
-                self._running[reader] = None
+                self.keep_nothing()
             elif what not in self._constant:
                 trace.setdefault(what, told)
         if isinstance(told, _Failure):
@@ -237,35 +282,46 @@ class Asking:
         return told
 
     def _seen(self, source: Input[Any, Any], key: Hashable) -> object:
-        return self._looks[source](key)
+        if not source.at_once:
+            return self._looks[source](key)
+        said = self._at_once[source]
+        if key not in said:
+            said[key] = self._looks[source](key)
+        return said[key]
 
     def _asked(self, query: Query[Any, Any], key: Hashable) -> object:
         what = (query, key)
+        known = self._memo._kept(query, key)
+        if known is not None and self._hold_at_once(known.below):
+            self._entries[what] = known
+        else:
+            known = self._gone_through(what, known)
+            if not known.trace and what in self._entries:
+                self._constant.add(what)
+        if isinstance(known.answer, _Failure):
+            raise known.answer.error
+        return known.answer
+
+    def _gone_through(self, what: tuple[Query[Any, Any], Hashable], known: _Entry | None) -> _Entry:
+        """What is known, if its trace says so, or what another process left, else the answer worked out."""
         if what in self._running:
             way = [*self._running]
             raise QueryCycle(tuple((each.name, of) for each, of in (*way[way.index(what) :], what)))
         self._running[what] = {}
         try:
-            known = self._memo._kept(query, key)
-            if known is None and query.codec is not None:
-                known = self._read(query, key, query.codec)
-            if known is not None and self._holds(known.trace):
-                self._entries[what] = known
-            else:
-                self._running[what] = {}  # going through the old trace is not reading
-                known = self._computed(query, key, known)
+            held = self._read(*what) if known is None else known if self._holds(known.trace) else None
+            if held is not None:
+                self._entries[what] = held
+                return held
+            self._running[what] = {}  # going through the old trace is not reading
+            return self._computed(*what, known)
         finally:
             del self._running[what]
-        if what in self._entries and not known.trace:
-            self._constant.add(what)
-        if isinstance(known.answer, _Failure):
-            raise known.answer.error
-        return known.answer
 
     def _computed(self, query: Query[Any, Any], key: Hashable, before: _Entry | None) -> _Entry:
         answer: object
         try:
-            answer = query.compute(self, key)
+            answer = (query.compute or self._work[query])(self, key)
         except Exception as error:
             if not _is_kept(query, error):
                 raise
@@ -275,16 +331,47 @@ class Asking:
             answer = before.answer
         if trace is None:
             return _Entry(answer, ())
-        entry = _Entry(answer, tuple((*what, told) for what, told in trace.items()))
+        steps = tuple((*what, told) for what, told in trace.items())
+        entry = _Entry(answer, steps, self._below(steps))
         meanwhile = self._memo._kept(query, key)
         if meanwhile is not None and meanwhile is not before and self._holds(meanwhile.trace):
             self._entries[query, key] = meanwhile
             return meanwhile
         self._memo._keep(query, key, entry)
         self._entries[query, key] = entry
-        if query.codec is not None and not isinstance(answer, _Failure):
-            self._note(query.codec, key, entry)
+        if query in self._memo._codecs and not isinstance(answer, _Failure):
+            self._note(self._memo._codecs[query], key, entry)
         return entry
+
+    def _below(self, trace: Iterable[_Step]) -> _Said | None:
+        """All inputs below a trace; None if the answer is good for this request alone."""
+        found: defaultdict[Input[Any, Any], dict[Hashable, object]] = defaultdict(dict)
+        for whom, key, said in trace:
+            if isinstance(whom, Input):
+                if not _is_same(whom, said, said):
+                    return None
+                found[whom][key] = said
+                continue
+            entry = self._entries.get((whom, key))
+            if entry is None or entry.below is None:
+                return None
+            for source, by_key in entry.below.items():
+                found[source].update(by_key)
+        return found
+
+    def _hold_at_once(self, before: _Said | None) -> bool:
+        """Whether inputs say what they said; False as well where they are to be looked at one by one."""
+        if not before:
+            return False
+        for source, said in before.items():
+            now = self._at_once.get(source)
+            if now is None:
+                return False
+            if not said.keys() <= now.keys():
+                now.update(self._looks_at_all[source]([key for key in said if key not in now]))
+            if not said.items() <= now.items():
+                return False
+        return True
 
     def _holds(self, trace: Iterable[_Step]) -> bool:
         """Whether everybody in a trace says what they said."""
@@ -305,46 +392,42 @@ class Asking:
     # ------------------------------------------------------------ on disk
 
     def _note(self, codec: Codec[Any, Any], key: Hashable, entry: _Entry) -> None:
-        """Lets an answer be written when the request is over, unless something of it cannot be."""
-        if self._memo._store is None:
+        """Lets an answer be written when the request is over, unless something below it means nothing elsewhere."""
+        store, below = self._memo._store, entry.below
+        if store is None or below is None:
             return
-        try:
-            inputs = [(source.name, of, said) for (source, of), said in self._inputs(entry.trace).items()]
-            data = marshal.dumps((inputs, codec.to_bytes(entry.answer)))
-        except ValueError:
-            return
-        self._memo._store.note(codec.name(key), lambda: data)
+        if all(source.is_lasting(each) for source, said in below.items() for each in said.values()):
+            store.note(codec.name(key), lambda: _written(codec, below, entry.answer))
 
-    def _inputs(self, trace: Iterable[_Step]) -> dict[tuple[Input[Any, Any], Hashable], object]:
-        """The inputs in a trace, and in those of the queries in it. Raises ValueError if one of these was not kept."""
-        found: dict[tuple[Input[Any, Any], Hashable], object] = {}
-        pending, met = [*trace], set[tuple[_Any, Hashable]]()
-        while pending:
-            whom, key, said = pending.pop()
-            if isinstance(whom, Input):
-                found[whom, key] = said
-            elif (whom, key) not in met:
-                met.add((whom, key))
-                if (whom, key) not in self._entries:
-                    raise ValueError(f"{whom.name} was not kept")
-                pending += self._entries[whom, key].trace
-        return found
-
-    def _read(self, query: Query[Any, Any], key: Hashable, codec: Codec[Any, Any]) -> _Entry | None:
-        data = None if self._memo._store is None else self._memo._store.read(codec.name(key))
-        if data is None:
+    def _read(self, query: Query[Any, Any], key: Hashable) -> _Entry | None:
+        codec = self._memo._codecs.get(query)
+        data = None if codec is None or self._memo._store is None else self._memo._store.read(codec.name(key))
+        if codec is None or data is None:
             return None
         sources = {each.name: each for each in self._looks}
         try:
-            inputs, body = marshal.loads(data)
-            trace = tuple((sources[name], of, said) for name, of, said in inputs)
-            if not self._holds(trace):  # before it is made into an answer, which takes longer
+            inputs, body = cast("tuple[list[tuple[str, dict[Hashable, object]]], bytes]", marshal.loads(data))
+            below = {sources[name]: said for name, said in inputs}
+            trace = tuple((source, of, told) for source, said in below.items() for of, told in said.items())
+            holds = self._hold_at_once(below) or self._holds(trace)
+            if not holds and codec.also_tells is None:  # to make an answer of it takes longer
                 return None
-            entry = _Entry(codec.from_bytes(body), trace)
-        except (ValueError, TypeError, EOFError, KeyError):
+            entry = _Entry(codec.from_bytes(body), trace, below)
+        except (ValueError, TypeError, EOFError, KeyError, AttributeError):
+            return None
+        if codec.also_tells is not None:
+            codec.also_tells(self._memo, key, entry.answer)
+        if not holds:
             return None
         self._memo._keep(query, key, entry)
         return entry
+
+
+def _written(codec: Codec[Any, Any], below: Mapping[Input[Any, Any], Any], answer: object) -> bytes | None:
+    try:
+        return marshal.dumps(([(source.name, said) for source, said in below.items()], codec.to_bytes(answer)))
+    except ValueError:
+        return None
 
 
 def _is_kept(whom: _Any, error: Exception) -> bool:

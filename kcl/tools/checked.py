@@ -47,7 +47,7 @@ def analyse(unit: Unit, files: FileSystem, cache: ParseCache, packages: str | No
         files=unit.files, work_dir=unit.folder, package_maps=dict(unit.package_maps), vendor_dir=packages
     )
     try:
-        loaded = load(request, files, cache.loads)
+        loaded = load(request, files, cache.memo)
         dialect = dialect_of(loaded.manifest)
         if any(item.code is Code.RECURSIVE_LOAD for item in loaded.diagnostics):
             found: tuple[Diagnostic, ...] = loaded.diagnostics

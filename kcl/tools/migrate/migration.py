@@ -102,7 +102,7 @@ def _load(subject: Subject, cache: ParseCache) -> Program:
     if not files and (default := default_settings_file(folder, file_system)) is not None:
         files = load_settings(default, file_system).files
     request = LoadRequest(files, folder, package_maps=settings.package_maps, dedent_strings=False)
-    found = load(request, file_system, cache.loads)
+    found = load(request, file_system, cache.memo)
     errors = [each for each in found.diagnostics if each.severity is Severity.ERROR]
     if errors:
         raise ProgramError(tuple(errors), found.sources)

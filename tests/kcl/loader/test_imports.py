@@ -1,5 +1,6 @@
 """Which files a program consists of."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from kcl.api import ParseCache, ProgramError, run
 from kcl.cache.store import Store
 from kcl.diagnostics import Code, KclError
-from kcl.loader import ImportKind, LoadCache, Loaded, LoadRequest, load
-from kcl.source import InMemoryFileSystem
+from kcl.loader import ImportKind, Loaded, LoadRequest, load
+from kcl.memo.queries import Memo
+from kcl.source import InMemoryFileSystem, OsFileSystem
 from tests.kcl.clocks import later
 
 
@@ -131,7 +133,7 @@ def test_dependencies_tell_what_was_read_and_looked_for() -> None:
 
 
 def test_cache_parses_a_text_once() -> None:
-    cache = LoadCache()
+    cache = Memo()
     files = {"/w/main.k": "a = 1"}
     request = LoadRequest(files=("main.k",), work_dir="/w")
     first = load(request, InMemoryFileSystem(files), cache).program.main.modules[0].tree
@@ -144,13 +146,62 @@ def test_cache_parses_a_text_once() -> None:
 @pytest.mark.parametrize("first", [{}, {"helper.k": "y = 1\n"}])
 def test_where_an_import_leads_is_found_again_once_a_text_is_given_or_no_longer(first: dict[str, str]) -> None:
     files = InMemoryFileSystem({"/w/kcl.mod": "", "/w/main.k": "import helper\n"})
-    cache = LoadCache()
+    cache = Memo()
     for texts in (first, {}, {"helper.k": "y = 2\n"}, {}):
         request = LoadRequest(files=("main.k",), work_dir="/w", texts=texts)
         loaded, cold = load(request, files, cache), load(request, files)
         assert loaded.diagnostics == cold.diagnostics
         assert bool(loaded.diagnostics) is not bool(texts)
         assert loaded.sources == cold.sources
+
+
+_TWO_IMPORT = {
+    "/w/kcl.mod": '[package]\nname = "w"\n[dependencies]\next = { path = "../ext" }\n',
+    "/w/main.k": "import a\nimport b\n",
+    "/w/a/a.k": "import ext.x\n",
+    "/w/b/b.k": "import ext.x\n",
+}
+_OUTSIDE = {"/ext/kcl.mod": '[package]\nname = "ext"\n', "/ext/x/x.k": "y = 1\n"}
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        ({}, _OUTSIDE, {}, _OUTSIDE),
+        (_OUTSIDE, {**_OUTSIDE, "/w/ext/x/x.k": "y = 2\n"}, _OUTSIDE),
+        tuple({**_OUTSIDE, "/w/ext/x/x.k": "", "/w/main.k": main} for main in ("import a\nimport b", "import b", "")),
+    ],
+    ids=["it comes and goes", "another by its name comes", "who was told of it first goes"],
+)
+def test_what_two_packages_import_is_found_again_once_it_was_not_there_or_was_ambiguous(
+    edits: tuple[dict[str, str], ...],
+) -> None:
+    memo, request = Memo(), LoadRequest(files=("main.k",), work_dir="/w")
+    for edit in edits:
+        files = InMemoryFileSystem(_TWO_IMPORT | edit)
+        loaded, cold = load(request, files, memo), load(request, files)
+        assert loaded.diagnostics == cold.diagnostics
+        assert _imports(loaded) == _imports(cold)
+        assert loaded.program.dependencies == cold.program.dependencies
+
+
+def _imports(loaded: Loaded) -> dict[str, list[str]]:
+    modules = (module for package in loaded.program.packages.values() for module in package.modules)
+    return {module.name: list(module.imports) for module in modules}
+
+
+def test_what_is_imported_is_the_same_object_while_only_times_of_its_files_change(tmp_path: Path) -> None:
+    (tmp_path / "kcl.mod").write_text("")
+    (tmp_path / "main.k").write_text("import a\n")
+    (tmp_path / "a.k").write_text("x = 1\n")
+    memo, request, disk = Memo(), LoadRequest(files=("main.k",), work_dir=str(tmp_path)), OsFileSystem(later)
+    first = load(request, disk, memo).program.imported
+    os.utime(tmp_path / "a.k", ns=(10**18, 10**18))
+    assert load(request, disk, memo).program.imported is first
+    (tmp_path / "a.k").write_text("x = 2\n")
+    os.utime(tmp_path / "a.k", ns=(10**18, 10**18))
+    changed = load(request, disk, memo).program.imported
+    assert changed.packages["a"].modules[0].source.text == "x = 2\n"
 
 
 def test_broken_manifest_is_an_error_with_its_place() -> None:

@@ -6,7 +6,7 @@ import gc
 import marshal
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -246,6 +246,58 @@ def test_stamps_that_tell_nothing_are_no_ground_to_stay(tmp_path: Path) -> None:
     assert [ask(age), ask(age)] == ["one", "one"] and len(read) == 3
 
 
+def test_inputs_that_do_no_harm_are_looked_at_all_at_once() -> None:
+    sizes: Input[str, int | None] = Input(
+        "size", lambda before, now: before is not None and before == now, at_once=True
+    )
+    ones: Query[str, int | None] = Query("one", lambda asking, name: asking.look(sizes, name))
+    sums: Query[str, int] = Query("sum", lambda asking, names: sum(asking.ask(ones, name) or 0 for name in names))
+    memo, world, looked = Memo(), {"a": 1, "b": 2}, list[list[str]]()
+
+    def look_at_all(names: Iterable[str]) -> dict[str, int | None]:
+        looked.append(sorted(names))
+        return {each: world.get(each) for each in looked[-1]}
+
+    def ask(names: str) -> int:
+        asking = memo.asking()
+        asking.see(sizes, world.get, look_at_all)
+        return asking.ask(sums, names)
+
+    assert [ask("ab"), ask("ab")] == [3, 3] and looked == [["a", "b"]]
+    world["b"] = 5
+    assert ask("ab") == 6 and ask("ab") == 6
+    assert looked[1:] == [["a", "b"], ["a", "b"]], "what was looked at stays looked at, for the trace too"
+    assert [ask("ac"), ask("ac")] == [1, 1] and looked[3:] == [["a"], ["a"]], "what can't be told is no ground to stay"
+    world["c"] = 1
+    assert ask("ac") == 2
+
+
+def test_each_request_may_say_how_a_query_is_answered_and_what_is_of_it_alone() -> None:
+    lines: Query[str, int] = Query("lines")
+    world, told = World(a="one two"), list[str]()
+
+    def count(asking: Asking, name: str) -> int:
+        words = asking.look(TEXT, name).split()
+        if "wrong" in words:
+            told.append(name)
+            asking.keep_nothing()
+        return len(words)
+
+    def ask() -> int:
+        asking = world.asking()
+        asking.work_out(lines, count)
+        return asking.ask(above, "a") + asking.ask(lines, "a") - asking.ask(lines, "a")
+
+    above: Query[str, int] = Query("above", lambda asking, name: asking.ask(lines, name))
+    assert ask() == 2
+    assert world.asking().ask(lines, "a") == 2, "and nobody has to where it holds"
+    world.texts["a"] = "wrong"
+    assert [ask(), ask()] == [1, 1]
+    assert told == ["a", "a"], "once a request"
+    world.texts["a"] = "one two"
+    assert ask() == 2
+
+
 def test_only_so_many_answers_are_kept_as_a_query_says() -> None:
     def double(asking: Asking, number: int) -> int:
         ran.append(number)
@@ -350,7 +402,8 @@ def _stored(folder: Path, worked: list[str]) -> tuple[Memo, Query[str, int], Que
 
     codec: Codec[str, int] = Codec(lambda name: f"twice-{name}", marshal.dumps, marshal.loads)
     number: Query[str, int] = Query("number", words)
-    return Memo(AtOnce(str(folder))), number, Query("twice", twice, codec=codec)
+    doubled = Query("twice", twice)
+    return Memo(AtOnce(str(folder)), {doubled: codec}), number, doubled
 
 
 def _told(memo: Memo, query: Query[str, int], text: str) -> int:
@@ -379,10 +432,11 @@ def test_another_process_takes_an_answer_while_its_inputs_are_the_same(tmp_path:
         b"",
         b"no marshal",
         marshal.dumps(1),
-        marshal.dumps(([("unheard", "a", "one two")], marshal.dumps(7))),
-        marshal.dumps(([("text", "a", "one two")], b"no number")),
-        marshal.dumps(([("text", "a", "other")], marshal.dumps(7))),
-        marshal.dumps(([("text", ["a"], "one two")], marshal.dumps(7))),
+        marshal.dumps(([("unheard", {"a": "one two"})], marshal.dumps(7))),
+        marshal.dumps(([("text", {"a": "one two"})], b"no number")),
+        marshal.dumps(([("text", {"a": "other"})], marshal.dumps(7))),
+        marshal.dumps(([("text", ["a", "one two"])], marshal.dumps(7))),
+        marshal.dumps(([(["text"], {"a": "one two"})], marshal.dumps(7))),
     ],
 )
 def test_an_entry_that_says_nothing_is_none(entry: bytes, tmp_path: Path) -> None:
@@ -390,3 +444,34 @@ def test_an_entry_that_says_nothing_is_none(entry: bytes, tmp_path: Path) -> Non
     memo, _, twice = _stored(tmp_path / "store", worked)
     assert Store(str(tmp_path / "store")).write("twice-a", entry)
     assert _told(memo, twice, "one two") == 4
+
+
+def test_only_what_lasts_is_written_and_what_else_an_entry_tells_is_taken_also_where_it_does_not_hold(
+    tmp_path: Path,
+) -> None:
+    moments: Input[str, str] = Input("moment", is_lasting=lambda said: said != "now")
+    stamped: Query[str, str] = Query(
+        "stamped", lambda asking, name: asking.look(moments, name) + asking.look(TEXT, name)
+    )
+    copied: Query[str, str] = Query("copied", lambda asking, name: asking.look(TEXT, name))
+
+    def also(memo: Memo, name: str, answer: str) -> None:
+        memo.seed(copied, name, answer, (TEXT, name, answer.removeprefix("then ")))
+
+    codec: Codec[str, str] = Codec(lambda name: f"stamped-{name}", str.encode, bytes.decode, also)
+
+    def asking(moment: str, text: str) -> tuple[Memo, Asking]:
+        memo = Memo(AtOnce(str(tmp_path / "store")), {stamped: codec})
+        asking = memo.asking()
+        asking.see(moments, lambda name: moment)
+        asking.see(TEXT, lambda name: text)
+        return memo, asking
+
+    _, first = asking("now", "one")
+    assert first.ask(stamped, "a") == "nowone"
+    assert not (tmp_path / "store").exists()
+    _, first = asking("then ", "one")
+    first.ask(stamped, "a")
+    memo, again = asking("now", "one")
+    assert again.ask(stamped, "a") == "nowone"
+    assert memo.count(copied) == 1 and again.ask(copied, "a") == "then one", "nobody looked at the text"

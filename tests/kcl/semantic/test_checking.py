@@ -10,7 +10,8 @@ import pytest
 from kcl.api import ParseCache, ProgramError, run
 from kcl.evaluator.dialect import KONFIG_2023
 from kcl.evaluator.evaluate import findings
-from kcl.loader import LoadCache, LoadRequest, load
+from kcl.loader import LoadRequest, load
+from kcl.memo.queries import Memo
 from kcl.semantic import CheckCache, check
 from kcl.semantic.suggestions import did_you_mean
 from kcl.semantic.types import ANY, FLOAT, INT, NONE, STR, DictType, ListType, LiteralType, common, subsumed, widened
@@ -19,13 +20,13 @@ from kcl.stdlib import Access, build_library
 from kcl.stdlib.library import TYPES
 
 
-def _loaded(cache: LoadCache, **texts: str) -> Any:
+def _loaded(cache: Memo, **texts: str) -> Any:
     files = {"/r/kcl.mod": ""} | {f"/r/{name.replace('__', '/')}.k": text for name, text in texts.items()}
     return load(LoadRequest(("main.k",), "/r"), InMemoryFileSystem(files), cache).program
 
 
 def test_packages_are_checked_again_only_where_something_changed() -> None:
-    parsed, kept = LoadCache(), CheckCache()
+    parsed, kept = Memo(), CheckCache()
     texts = {"main": "import a\nimport b\nx = a.x + b.x\n", "a__a": "x = 1\n", "b__b": "import a\nx = a.x\n"}
     assert check(_loaded(parsed, **texts), TYPES, cache=kept) == []
     first = dict(kept.entries)
@@ -54,7 +55,7 @@ def test_what_is_wrong_is_told_again_from_what_was_kept() -> None:
 
 def test_a_package_that_is_only_imported_is_neither_held_to_rules_nor_run() -> None:
     program = {"main": "import a\nx = 1\n", "a__a": 'x: int = "s"\nassert False\n'}
-    assert check(_loaded(LoadCache(), **program), TYPES) == []
+    assert check(_loaded(Memo(), **program), TYPES) == []
     texts = {"/r/kcl.mod": "", "/r/main.k": program["main"], "/r/a/a.k": program["a__a"]}
     assert run(["main.k"], work_dir="/r", file_system=InMemoryFileSystem(texts)).documents == ({"x": 1},)
 
@@ -90,7 +91,7 @@ def test_the_dialect_of_2023_leaves_unknown_names_and_missing_arguments_to_the_r
     ids=["deep", "long list", "list of dictionaries", "long chain", "many unknown names"],
 )
 def test_large_programs_are_checked_in_little_time(program: str) -> None:
-    loaded = _loaded(LoadCache(), main=program)
+    loaded = _loaded(Memo(), main=program)
     started = time.process_time()
     findings(loaded, build_library(Access()))  # with a stack as deep as a run has it
     assert time.process_time() - started < 5

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kcl.loader import LoadCache, LoadRequest, Program, load
+from kcl.loader import LoadRequest, Program, load
+from kcl.memo.queries import Memo
 from kcl.semantic import CheckCache, check
 from kcl.semantic.packages import Checked
 from kcl.source import InMemoryFileSystem
@@ -41,7 +42,7 @@ class Session:
     """The same repository from edit to edit."""
 
     def __init__(self) -> None:
-        self.parsed, self.kept = LoadCache(), CheckCache()
+        self.parsed, self.kept = Memo(), CheckCache()
 
     def program(self, model: str, main: str = MAIN, deep: str = "x = 1\n") -> Program:
         texts = {
@@ -150,7 +151,7 @@ def test_a_finding_has_only_what_moved_checked_again_and_who_imports_it() -> Non
 
 def test_the_same_import_may_lead_to_another_package() -> None:
     """A file alone in its folder is that folder's package, and what nobody names is not held against a program."""
-    parsed, kept = LoadCache(), CheckCache()
+    parsed, kept = Memo(), CheckCache()
 
     def found(name: str, text: str) -> list[str]:
         texts = {"/r/kcl.mod": "", "/r/main.k": "import every.one\n\na = one.a\n", name: text}

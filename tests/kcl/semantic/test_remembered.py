@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kcl.diagnostics import Diagnostic
-from kcl.loader import LoadCache, LoadRequest, Program, load
+from kcl.loader import LoadRequest, Program, load
+from kcl.memo.queries import Memo
 from kcl.semantic import CheckCache, check
 from kcl.semantic.remembered import Effect
 from kcl.source import InMemoryFileSystem
@@ -36,15 +37,15 @@ class Session:
     """A main package of one file that is edited and one that is not."""
 
     def __init__(self) -> None:
-        self.parsed, self.kept = LoadCache(), CheckCache()
+        self.parsed, self.kept = Memo(), CheckCache()
 
-    def program(self, parsed: LoadCache, edited: str, same: str = SAME) -> Program:
+    def program(self, parsed: Memo, edited: str, same: str = SAME) -> Program:
         texts = {"/r/kcl.mod": "", "/r/edited.k": edited, "/r/same.k": same, "/r/model/model.k": MODEL}
         return load(LoadRequest(("edited.k", "same.k"), "/r"), InMemoryFileSystem(texts), parsed).program
 
     def found(self, edited: str, same: str = SAME) -> list[Diagnostic]:
         found = check(self.program(self.parsed, edited, same), TYPES, cache=self.kept)
-        assert found == check(self.program(LoadCache(), edited, same), TYPES), "as a check that knows nothing"
+        assert found == check(self.program(Memo(), edited, same), TYPES), "as a check that knows nothing"
         return found
 
     @property

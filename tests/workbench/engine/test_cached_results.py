@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kcl.api import ParseCache
+from kcl.loader.known import PACKAGE
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.compiler.both_ways import leaves
 from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
@@ -47,7 +48,7 @@ def _seen(compiled: CompiledStack) -> tuple[object, ...]:
 
 
 def _has_compiled(cache: ParseCache) -> bool:
-    return bool(cache.loads.known.entries)
+    return cache.memo.count(PACKAGE) > 0
 
 
 @pytest.mark.parametrize(("root", "settings"), [(SAMPLE, ()), (KONFIG, (SETTINGS,))], ids=["sample", "konfig-2023"])
