@@ -2,8 +2,8 @@
 
 A sequence begins with the repository as it was, and is some edits (`freshness/edits.py`); after each the ways to
 compile (`freshness/faces.py`) are held against themselves without caches, diagnostics and provenance included. The
-caches stay from one sequence to the next. `KONFIG_WORKBENCH_EDIT_SEQUENCES=2000` says how many for each repository, and
-`KONFIG_WORKBENCH_EDIT_SEED` which; few without it.
+caches stay from one sequence to the next. `make soak` tries 2,000 for each repository, `make test` few, and
+`KONFIG_WORKBENCH_EDIT_SEQUENCES` says how many, `KONFIG_WORKBENCH_EDIT_SEED` which.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from tests.properties.freshness.edits import Edits, edited
 from tests.properties.freshness.faces import Command, CommandLine, Everything, Face, Places, Resident, Run
 from tests.properties.freshness.observation import difference
 from tests.properties.freshness.repositories import KONFIG, SAMPLE, Repository, copied, generated
+from tests.sizes import size
 
 SEED = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEED", "20231121"))
-SEQUENCES = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEQUENCES", "0"))
+SEQUENCES = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEQUENCES", size(0, 2000)))
 _MOST_EDITS = 4
 _HOUR = 3_600_000_000_000
 

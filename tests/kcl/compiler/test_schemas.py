@@ -9,9 +9,10 @@ from textwrap import dedent
 
 import pytest
 
+from kcl.api import ParseCache
 from kcl.cli import main
 from kcl.compiler import GENERATED
-from tests.kcl.compiler.both_ways import outcome, same
+from tests.kcl.compiler.both_ways import AT_ONCE, outcome, same
 
 _SAY = """
         say = lambda text: str, value {
@@ -519,3 +520,18 @@ def test_what_a_program_does_outside_it_does_once(tmp_path: Path) -> None:
     assert main(["run", "main.k"], cwd=tmp_path, stdin=StringIO(), stdout=StringIO(), stderr=stderr) == 1
     assert "Instance check failed" in stderr.getvalue()
     assert (tmp_path / "log.txt").read_text().split() == [str(n) for n in range(61)]
+
+
+def test_a_lambda_of_a_package_that_fails_in_a_check_fails_in_a_warm_process_as_in_a_cold_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.k").write_text(
+        "_length = lambda v { len(v) }\nschema S:\n    items?: [int]\n    check:\n        _length(items) > 0\n"
+    )
+    cache = ParseCache()
+    for given in ("items = [1]", "", "", "items = None", "items = [1]", "items = None", ""):
+        run = {"files": ["main.k"], "work_dir": tmp_path, "texts": {"main.k": f"import lib\na = lib.S {{{given}}}\n"}}
+        warm = outcome(AT_ONCE, monkeypatch, cache=cache, **run)
+        assert warm == outcome(None, monkeypatch, **run)
+        assert len(warm) == (4 if "1" in given else 2)

@@ -235,6 +235,17 @@ class Edits:
             f'version = "0.1.{self._rng.randrange(9)}"\n{sum_}'
         )
 
+    def dependency(self, file: Path) -> None:
+        """A package outside of the program goes or comes back, or one of the program takes its name or gives it up."""
+        root = self._repository.root
+        outside, named, away = root / "lib" / "parts", root / "parts", root / "lib" / "gone"
+        if self._rng.random() < 0.5 and named.is_dir():
+            self._move_away(named)
+        elif self._rng.random() < 0.5 and outside.is_dir():
+            shutil.copytree(outside / "sizes", named / "sizes", dirs_exist_ok=True)
+        else:
+            (outside if outside.is_dir() else away).rename(away if outside.is_dir() else outside)
+
     def _swap(self, one: Path, other: Path) -> None:
         third = self._new(one.parent, "")
         one.rename(third)
@@ -254,13 +265,13 @@ class Edits:
 Change = Callable[[Edits, Path], None]
 _OF_SETTINGS: Final[tuple[Change, ...]] = (
     Edits.rewrite, Edits.rewrite_of_one_size, Edits.rewrite_of_one_size, Edits.replace, Edits.delete,
-    Edits.create_again, Edits.touch, Edits.manifest, Edits.lock,
+    Edits.create_again, Edits.touch, Edits.manifest, Edits.lock, Edits.dependency,
 )  # fmt: skip
 _OF_CODE: Final[tuple[Change, ...]] = (
     Edits.rewrite, Edits.rewrite, Edits.rewrite_of_one_size, Edits.rewrite_of_one_size, Edits.replace,
     Edits.delete, Edits.create_again, Edits.create_again, Edits.link_elsewhere, Edits.link_hard, Edits.swap_files,
     Edits.add_beside, Edits.touch, Edits.shadow, Edits.shadow, Edits.unshadow, Edits.swap_folders, Edits.link_folder,
-    Edits.lead_away, Edits.manifest, Edits.lock,
+    Edits.lead_away, Edits.manifest, Edits.lock, Edits.dependency,
 )  # fmt: skip
 
 

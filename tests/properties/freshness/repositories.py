@@ -93,7 +93,9 @@ def _texts(rng: random.Random) -> dict[str, str]:
     for number in range(packages):
         earlier = sorted(rng.sample(range(number), min(number, 2)))
         imports = "".join(f"import models.m{each}\n" for each in earlier)
-        given = "".join(f"    from{each}: m{each}.M{each} = m{each}.M{each} {{}}\n" for each in earlier)
+        imports += "import parts.sizes\n" if number < 2 else ""
+        given = "    sized: sizes.Size = sizes.Size {}\n" if number < 2 else ""
+        given += "".join(f"    from{each}: m{each}.M{each} = m{each}.M{each} {{}}\n" for each in earlier)
         first = f"{imports}\n_step = {rng.randrange(1, 9)}\n\nschema M{number}(Base{number}):\n    count: int = _step\n"
         texts[f"models/m{number}/a.k"] = (
             f"{first}{given}    name: str = 'n{number}'\n\n    check:\n        count < 99\n"
