@@ -173,6 +173,7 @@ DRIFTED = (
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml") if ALL),
     *(("outputs", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     ("diff", "vault/dev", "--drift"),
+    ("drift", "vault/dev", "-o", "markdown"),
     *((verb, "vault/dev", "-o", format_) for verb in ("drift", "fleet") for format_ in ("table", "json", "yaml")),
     *(("watch", "vault/dev", "--timeout", "1", "-o", format_) for format_ in ("table", "json")),
     ("apply", "vault/dev", "--force", "--confirm", "vault/dev", "--timeout", "1"),

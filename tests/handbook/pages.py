@@ -79,9 +79,9 @@ def _blocks(text: str) -> Iterator[_Block]:
                 raise PageError(f"line {number + 1}: an indented block of code is not carried out: fence it")
             number += 1
             continue
-        if opened["indent"] or opened["ticks"] != "```":
+        if opened["indent"] or "~" in opened["ticks"]:
             raise PageError(f"line {number + 1}: a block begins with ``` at the start of its line")
-        end = next((at for at in range(number + 1, len(lines)) if lines[at].rstrip() == "```"), None)
+        end = next((at for at in range(number + 1, len(lines)) if lines[at].rstrip() == opened["ticks"]), None)
         if end is None:
             raise PageError(f"line {number + 1}: this block never ends")
         yield _Block(number + 1, opened["info"].strip(), tuple(lines[number + 1 : end]))

@@ -64,6 +64,8 @@ class Shell:
     """What the command before ended with."""
     unread: str = ""
     """The command whose code is not 0, until the page says so."""
+    _stdout: io.StringIO | None = None
+    """Where standard output goes to while it is redirected."""
     last: list[str] = field(default_factory=list)
     """What the command before printed."""
 
@@ -120,6 +122,8 @@ class Shell:
     async def run(self, typed: str) -> str:
         """Returns what a command prints, and has its exit code in `code`."""
         words = shlex.split(typed.replace("~/", f"{self.folder}/"))
+        if len(words) > 2 and words[-2] in (">", ">>") and words[0] in ("wb", "kcl"):
+            return await self._redirected(typed, words)
         given: dict[str, str] = {}
         while words and (assigned := re.fullmatch(r"([A-Z_]+)=(.*)", words[0], re.DOTALL)):
             given[assigned[1]] = assigned[2]
@@ -145,9 +149,20 @@ class Shell:
                 return await asyncio.to_thread(self._other, typed.replace("~/", f"{self.folder}/"))
         raise Different(f"nobody carries out `{typed}`")
 
+    async def _redirected(self, typed: str, words: Sequence[str]) -> str:
+        """What goes to standard error is printed all the same."""
+        command, (arrow, target) = typed[: typed.rindex(words[-2])].rstrip("> "), words[-2:]
+        self._stdout = io.StringIO()
+        try:
+            said = await self.run(command)
+            _put(Path(os.path.expandvars(target)), self._stdout.getvalue(), arrow)
+        finally:
+            self._stdout = None
+        return said
+
     def _within(self, arguments: Sequence[str], given: Mapping[str, str]) -> str:
         said = io.StringIO()
-        with _environment(given), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with _environment(given), contextlib.redirect_stdout(self._stdout or said), contextlib.redirect_stderr(said):
             try:
                 main(list(arguments))
             except SystemExit as end:
@@ -173,6 +188,11 @@ class Shell:
         )
         self.code = done.returncode
         return done.stdout
+
+
+def _put(path: Path, text: str, arrow: str) -> None:
+    with path.open("a" if arrow == ">>" else "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 @contextlib.contextmanager

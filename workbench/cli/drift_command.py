@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @compile_options
 @cluster_option
 @workdir_option
-@format_option("table", "json", "yaml")
+@format_option("table", "json", "yaml", "markdown")
 @click.option(
     "--every",
     type=click.FloatRange(min=1),
@@ -108,7 +108,7 @@ def command(
     if every is not None:
         anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
     looks = anyio.run(_look, session, stacks, given, clusters, context.output)
-    _print(context.output, looks, session.root, format_)
+    _print(context.output, looks, session, format_)
     if is_broken or any(not each.is_certain for each in looks):
         ctx.exit(ExitCode.DIFF_FAILED)
     ctx.exit(ExitCode.DIFFERENT if any(each.has_drifted for each in looks) else ExitCode.OK)
@@ -158,7 +158,7 @@ async def _keep_looking(
     async with session:
         before = await session.drift(stacks, given, clusters=clusters)
         known = remembered((), before)
-        _print(output, before, session.root, format_)
+        _print(output, before, session, format_)
         while True:
             await anyio.sleep(every)
             after = await session.drift(stacks, given, clusters=clusters)
@@ -167,14 +167,19 @@ async def _keep_looking(
             if format_ == "table":
                 output.lines(drift.news_lines(found, session.root, output.glyphs, now))
             elif found:
-                _print(output, after, session.root, format_)
+                _print(output, after, session, format_)
             before, known = after, remembered(known.values(), after)
 
 
-def _print(output: Output, looks: Sequence[StackDrift], root: Path, format_: str) -> None:
+def _print(output: Output, looks: Sequence[StackDrift], session: Session, format_: str) -> None:
     from workbench.present import drift
 
-    now = datetime.now(UTC)
+    now, root = datetime.now(UTC), session.root
+    if format_ == "markdown":
+        from workbench.present import drift_report
+
+        output.data(drift_report.markdown(looks, session.tree().all_findings(), root, now))
+        return
     if format_ == "json":
         output.json(drift.document(looks, root, now))
         return

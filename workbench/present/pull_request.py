@@ -66,14 +66,17 @@ def fenced(lines: list[str], language: str) -> Iterator[str]:
 
 def markdown(report: ImpactReport) -> str:
     """Returns the whole summary. What does not fit says so, and by which command it can be had."""
-    lines = list(_markdown(report))
+    return fitting(list(_markdown(report)), "**More is affected than fits here:** `wb impact` lists it.")
+
+
+def fitting(lines: list[str], more: str) -> str:
+    """Returns the lines as one text, up to where it would be larger than GitHub takes; `more` says so then."""
     size = 0
     for number, each in enumerate(lines):
         size += len(each.encode("utf-8", "surrogatepass")) + 1
         if size > _LONGEST_SUMMARY:
             # a fence that was open would swallow what follows
             kept = lines[: max((at for at in range(number) if lines[at] == "</details>"), default=0) + 1]
-            more = "**More is affected than fits here:** `wb impact` lists it."
             return "\n".join([*kept, "", more, ""])
     return "\n".join(lines) + "\n"
 
@@ -193,14 +196,15 @@ def _relative(where: str, root: Path) -> str:
 
 def _field(each: FieldChange, root: Path) -> str:
     path = format_path(each.path)
-    before, after = _value(each.before), _value(each.after)
+    before, after = value(each.before), value(each.after)
     values = {Op.ADD: after, Op.REMOVE: before, Op.KEPT: before}.get(each.op, f"{before} → {after}")
     source = f"  ← {each.source[0].relative_to(root)}" if each.source else ""
     return f"{_FENCED[each.op]} {path}: {values}{source}"
 
 
-def _value(value: Any) -> str:
-    shown = plain(value)
+def value(given: Any) -> str:
+    """Returns a value on one line, secrets masked."""
+    shown = plain(given)
     text = (
         shown if isinstance(shown, str) and "«masked#" in shown else json.dumps(shown, ensure_ascii=False, default=str)
     )
@@ -317,4 +321,15 @@ def gitlab(found: tuple[Annotation, ...]) -> list[dict[str, Any]]:
     ]
 
 
-__all__ = ["Annotation", "code", "escaped", "fenced", "github", "gitlab", "markdown", "said_at_lines"]
+__all__ = [
+    "Annotation",
+    "code",
+    "escaped",
+    "fenced",
+    "fitting",
+    "github",
+    "gitlab",
+    "markdown",
+    "said_at_lines",
+    "value",
+]

@@ -202,6 +202,48 @@ async def test_a_live_text_becomes_that_text_and_no_program(released: Place) -> 
         assert value in {each["attributes"].get("data", {}).get("COLOUR") for each in compiled.json()}
 
 
+async def test_a_report_says_who_when_and_where_and_nothing_breaks_out_of_it(released: Place) -> None:
+    quiet = await released("drift", "-o", "markdown")
+    assert quiet.code == ExitCode.OK and "**Nobody changed anything in 2 stacks.**" in quiet.out
+    assert "Not known" not in quiet.out and "- `hz  context one, https://127.0.0.1:" in quiet.out
+    colour(released, 1, "```\n# a title | <script> @all")
+    released.sandbox.clusters[0].delete("configmaps", "web-prod", "front")
+    released.sandbox.clusters[0].patch(
+        "secrets", "web-prod", "front", {"data": {"token": "bGl2ZS1jYW5hcnk="}}, "merge", manager="kubectl-edit"
+    )
+    found = await released("drift", "-o", "markdown")
+    assert found.code == ExitCode.DIFFERENT and "Nobody changed" not in found.out
+    assert "**Others changed 1 of 2 stacks.**" in found.out
+    assert "| `web/prod` | 2 fields, 1 resource deleted | yes |" in found.out, found.out
+    assert "`ConfigMap web-prod/front @hz`: **deleted**" in found.out
+    assert re.search(
+        r"````diff\n! data.COLOUR: \"red\" → .*# a title .*  by kubectl-edit on \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+        r"  ← web/base/base\.k:\d+\n````\n",
+        found.out,
+    ), found.out
+    assert "masked#" in found.out and "live-canary" not in found.out and "bGl2ZS1j" not in found.out
+    assert "`wb drift web/prod --revert` takes it back" in found.out
+
+
+async def test_a_report_without_drift_is_no_good_news_where_something_is_not_known(released: Place) -> None:
+    released.sandbox.disturbances[1].add(Disturbance("internal-error"))
+    found = await released("drift", "-o", "markdown")
+    assert found.code == ExitCode.DIFF_FAILED and "Nobody changed" not in found.out
+    assert "**Of 1 stack it is not known**" in found.out and "| `web/prod` | none seen | **no** |" in found.out
+    assert "- `web/prod`\n  - ? sh&#58; " in found.out.replace("&#63;", "?"), found.out
+    broken = released.root / "web/dev/stack.yaml"
+    broken.write_text("name: [\n")
+    found = await released("drift", "*/prod", "--cluster", "hz", "-o", "markdown")
+    assert found.code == ExitCode.DIFF_FAILED and "Nobody changed" not in found.out
+    assert "**A file of the repository is broken, so stacks may be missing**" in found.out
+    assert "- `web/dev/stack.yaml" in found.out
+    broken.write_text("name: dev\n")
+    released.edit("web/dev/main.k", "replicas = 1", "replicas = nothing")
+    found = await released("drift", "*/dev", "-o", "markdown")
+    assert found.code == ExitCode.DIFF_FAILED and "Nobody changed" not in found.out
+    assert "nothing" in found.out and str(released.root) not in found.out
+
+
 @pytest.mark.slow
 async def test_looking_again_and_again_says_what_is_new_and_ends_by_a_signal(released: Place) -> None:
     process = await asyncio.create_subprocess_exec(
