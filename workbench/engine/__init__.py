@@ -5,7 +5,8 @@ compile    stack → Spec
 shipped    the same in a process that can be ended: evaluators holds them, evaluator_process is what runs in one,
            frames what goes between, memos what one keeps; migrating brings a repository of 2023 to today there
 configuration  stack → cells, every value of its program with its line; cells are those as plain data, cube what is
-           asked of many stacks, cube_index what was evaluated before, cube_conflicts where only order decides
+           asked of many stacks, cube_index what was evaluated before, cube_conflicts where only order decides,
+           cube_finals what nobody may override
 compile_all  all stacks → files, each only when it is out of date: compiled_index knows, worker pools do the work
 git        git, so that it runs nothing a checkout names
 revisions  what git says has changed; commits is what it has, as a folder

@@ -7,8 +7,10 @@ is declared, so that which file wins is never a matter of luck.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +18,63 @@ from typing import Final
 
 from kcl.regular import read_regular_text
 from runtimes.base.documents import DocumentError, load_yaml
+from workbench.project.bounds import refuse_foreign
 from workbench.project.dimensions import DIMENSIONS_FILE, Baseline, Dimensions
+from workbench.project.errors import OutsideRepository
 from workbench.project.tree import Finding
 
 _LARGEST: Final = 1_000_000
 _SETTINGS, _MODULE = "kcl.yaml", "kcl.mod"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a stack is compiled of: files of the repository in their order, and overrides with their lines in
+    `settings`, each the path of what it sets."""
+
+    settings: Path
+    files: tuple[Path, ...]
+    overrides: tuple[tuple[int, str], ...] = ()
+
+
+def listed_files(folder: Path, project: Path, root: Path) -> Listed:
+    """Returns the files that a stack lists, else those of the base and its own. What lies outside is not among them."""
+    settings, names = _listed(folder)
+    if settings is None:
+        files = [*_programs(project / "base"), *_programs(folder)]
+    else:
+        files = [_resolved(each, folder, root) for each in names]
+    own = tuple(each for each in files if each.is_relative_to(root) and _is_inside(each, root))
+    return Listed(settings or folder, own, tuple(_overrides(settings)) if settings is not None else ())
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    try:
+        refuse_foreign(path, root)
+    except (OutsideRepository, OSError, RuntimeError):
+        return False
+    return True
+
+
+def _programs(folder: Path) -> list[Path]:
+    try:
+        return sorted(each for each in folder.iterdir() if each.suffix == ".k" and not each.stem.endswith("_test"))
+    except OSError:
+        return []
+
+
+def _overrides(settings: Path) -> Iterator[tuple[int, str]]:
+    try:
+        text = read_regular_text(settings, _LARGEST)
+        content = load_yaml(text) if "overrides" in text else None
+    except (OSError, UnicodeDecodeError, DocumentError):
+        return
+    match content:
+        case {"kcl_cli_configs": {"overrides": list(entries)}}:
+            for each in map(str, entries):
+                path = re.split("[:=]", each, maxsplit=1)[0].strip()
+                lines = text.split("\n")
+                yield next((number for number, line in enumerate(lines, 1) if each in line), 1), path
 
 
 def baseline_findings(

@@ -19,7 +19,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +31,7 @@ from workbench.project.errors import BrokenFile, OutsideRepository
 from workbench.project.yaml_file import only_keys, place_of, read_mapping, text_at, texts_at
 
 DIMENSIONS_FILE: Final = "dimensions.yaml"
-_KEYS: Final = ("name", "files", "values", "folder", "optional")
+_KEYS: Final = ("name", "files", "values", "folder", "optional", "final")
 _MOST_DIMENSIONS: Final = 32
 _MOST_BASELINES: Final = 10_000
 _NOT_IN_NAMES: Final = frozenset("=,/ ")
@@ -55,6 +57,8 @@ class Dimension:
     values: Mapping[str, tuple[Path, ...]]
     files: tuple[Path, ...]
     is_optional: bool
+    finals: tuple[tuple[str, ...], ...] = ()
+    """Paths of what its baselines say for good; a step may be a glob."""
 
     def baselines(self, value: str | None) -> tuple[Baseline, ...]:
         """Returns those of a value, none where the stack says no value."""
@@ -63,12 +67,31 @@ class Dimension:
         return tuple(Baseline(self.name, value or "", each) for each in self.values.get(value or "", ()))
 
 
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """That something final may be set otherwise, until the end of a day in UTC. A step of `path` may be a glob."""
+
+    path: tuple[str, ...]
+    stacks: tuple[str, ...]
+    until: date
+    reason: str
+    where: str
+
+    def is_for(self, path: tuple[str, ...], stack: str) -> bool:
+        is_path = len(path) >= len(self.path) and all(map(fnmatchcase, path, self.path))
+        return is_path and (not self.stacks or any(fnmatchcase(stack, each) for each in self.stacks))
+
+    def has_ended(self, today: date) -> bool:
+        return today > self.until
+
+
 @dataclass(frozen=True)
 class Dimensions:
     """What is declared, from the lowest priority to the highest; nothing in a repository without the file."""
 
     root: Path
     dimensions: tuple[Dimension, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
 
     def __iter__(self) -> Iterator[Dimension]:
         return iter(self.dimensions)
@@ -109,7 +132,7 @@ def read_dimensions(root: Path) -> Dimensions:
     if not os.path.lexists(path):
         return Dimensions(root)
     content = read_mapping(path)
-    only_keys(content, ("dimensions",), str(path))
+    only_keys(content, ("dimensions", "waivers"), str(path))
     entries = content.get("dimensions")
     if not isinstance(entries, list) or not entries:
         raise BrokenFile(
@@ -123,7 +146,37 @@ def read_dimensions(root: Path) -> Dimensions:
         if name in names[: number - 1]:
             raise BrokenFile(f"two dimensions are called {name}", where=f"{path}: dimension {number}")
     _refuse_shared(found, path)
-    return Dimensions(root, found)
+    return Dimensions(root, found, _waivers(content.get("waivers"), path))
+
+
+def _waivers(entries: Any, path: Path) -> tuple[Waiver, ...]:
+    if entries is not None and not isinstance(entries, list):
+        raise BrokenFile("waivers needs to be a list", where=str(path))
+    return tuple(_waiver(each, f"{path}: waiver {number}", path) for number, each in enumerate(entries or (), 1))
+
+
+def _waiver(entry: Any, where: str, path: Path) -> Waiver:
+    if not isinstance(entry, dict):
+        raise BrokenFile("needs to be a mapping", where=where)
+    only_keys(entry, ("path", "stacks", "until", "reason"), where)
+    said, reason, stacks = text_at(entry, "path", path), text_at(entry, "reason", path), texts_at(entry, "stacks", path)
+    if not said or not reason.strip() or "until" not in entry:
+        raise BrokenFile("needs path, until and reason", where=where, hint="one that never ends is no waiver")
+    if "stacks" in entry and not stacks:
+        raise BrokenFile("an empty list of stacks means none", where=where, hint="leave it out for all")
+    try:
+        until = entry["until"] if type(entry["until"]) is date else date.fromisoformat(str(entry["until"]))
+    except ValueError:
+        message = f"until needs to be a day such as 2026-12-31, got {entry['until']!r}"
+        raise BrokenFile(message, where=where) from None
+    return Waiver(_steps(said, where), stacks, until, reason.strip(), where)
+
+
+def _steps(path: str, where: str) -> tuple[str, ...]:
+    steps = tuple(path.split("."))
+    if not all(steps) or any(each.isspace() for each in steps):
+        raise BrokenFile(f"{path!r} is no path", where=where, hint="such as web.labels.company")
+    return steps
 
 
 def _dimension(entry: Any, number: int, path: Path) -> Dimension:
@@ -132,11 +185,8 @@ def _dimension(entry: Any, number: int, path: Path) -> Dimension:
         raise BrokenFile("needs to be a mapping with a name", where=where)
     only_keys(entry, _KEYS, where)
     try:
-        name, folder, files = (
-            text_at(entry, "name", path),
-            text_at(entry, "folder", path),
-            texts_at(entry, "files", path),
-        )
+        name, folder = text_at(entry, "name", path), text_at(entry, "folder", path)
+        files, final = texts_at(entry, "files", path), texts_at(entry, "final", path)
     except BrokenFile as error:
         raise BrokenFile(error.message, where=where) from None
     _check_name(name, "name", where)
@@ -148,11 +198,12 @@ def _dimension(entry: Any, number: int, path: Path) -> Dimension:
         raise BrokenFile(
             "needs either files, values or folder", where=where, hint="files are for every stack; values by name"
         )
+    finals = tuple(_steps(each, where) for each in final)
     if files:
-        return Dimension(name, {}, tuple(_file(each, path.parent, where) for each in files), optional)
+        return Dimension(name, {}, tuple(_file(each, path.parent, where) for each in files), optional, finals)
     if folder:
-        return Dimension(name, _in_folder(folder, path.parent, where), (), optional)
-    return Dimension(name, _values(values, path.parent, where), (), optional)
+        return Dimension(name, _in_folder(folder, path.parent, where), (), optional, finals)
+    return Dimension(name, _values(values, path.parent, where), (), optional, finals)
 
 
 def _check_name(name: Any, what: str, where: str) -> None:

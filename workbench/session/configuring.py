@@ -115,16 +115,21 @@ class Configuring(Compiling):
     def config_conflicts(self, *globs: str) -> tuple[KonfigTree, tuple[Conflict, ...], tuple[Finding, ...]]:
         """Returns where only the order of dimensions decides, in all stacks or those that a glob covers.
 
-        Evaluates nothing. With the tree, and findings of baselines that can't be read.
+        Evaluates nothing. With the tree, and findings of baselines that can't be read and of what overrides what is
+        final.
         """
         from workbench.engine.cube_conflicts import conflicts
+        from workbench.engine.cube_finals import final_findings
 
         tree = self.tree()
         if tree.declared is None:
             return tree, (), ()
         stacks = tree.matching(*globs) if globs else tuple(tree.stacks())
         chosen = {each.name for each in stacks}
-        return (tree, *conflicts(tree.declared, [each for each in _subjects(tree) if each.name in chosen]))
+        subjects = [each for each in _subjects(tree) if each.name in chosen]
+        found, unread = conflicts(tree.declared, subjects)
+        overrides = final_findings(tree.declared, subjects, self._now().date(), is_all=not globs)
+        return tree, found, (*unread, *overrides)
 
     # ---------------------------------------------------------------- one value
 

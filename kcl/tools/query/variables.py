@@ -15,7 +15,8 @@ from kcl.tools.query.reading import tree
 class Variable:
     """What is written for one name. `text` is the expression, `type` the schema's name or "", `operator` `=`, `:` or
     `+=`, "" for an item of a list. `line` counts from 1. An expression that is no list or configuration has neither
-    `entries` nor `items`.
+    `entries` nor `items`. `unseen` are the lines of entries of a configuration that say no name of their own: below an
+    `if`, out of a comprehension or another configuration.
     """
 
     text: str
@@ -25,6 +26,8 @@ class Variable:
     line: int
     entries: tuple[tuple[str, Variable], ...] = field(default=())
     items: tuple[Variable, ...] = field(default=())
+    unseen: tuple[int, ...] = field(default=())
+    is_configuration: bool = field(default=False)
 
     def document(self) -> dict[str, Any]:
         """As plain data, without what is empty."""
@@ -100,6 +103,8 @@ def _variable(file: SourceFile, value: Any, operator: str, start: int) -> Variab
         file.position(start).line,
         tuple(_entries(file, inner)) if isinstance(inner, ast.Config) else (),
         tuple(_variable(file, each, "", each.start) for each in inner.items) if isinstance(inner, ast.List) else (),
+        tuple(_unseen(file, inner)) if isinstance(inner, ast.Config) else (),
+        isinstance(inner, ast.Config),
     )
 
 
@@ -110,3 +115,12 @@ def _entries(file: SourceFile, config: ast.Config) -> Iterator[tuple[str, Variab
                 yield key, _variable(file, value, op.value, entry.start)
             case _:
                 pass
+
+
+def _unseen(file: SourceFile, config: ast.Config) -> Iterator[int]:
+    for entry in config.items:
+        match entry:
+            case ast.Entry(key=ast.Name() | ast.Str(), index=None):
+                pass
+            case _:
+                yield file.position(entry.start).line

@@ -363,3 +363,12 @@ def test_findings_of_lists_and_of_baselines_are_told(root: Path, wb: Wb) -> None
     assert "does not list dimensions/tenant/birch.k, the baseline of tenant birch" in ended.err
     assert "the baseline of env pre can't be read: pre.k:" in ended.err
     assert wb("config", "check", "none/*").code == ExitCode.ERROR
+
+
+def test_what_overrides_something_final_ends_the_check(root: Path, wb: Wb) -> None:
+    text = (root / "dimensions.yaml").read_text()
+    (root / "dimensions.yaml").write_text(text.replace("global.k]", "global.k]\n    final: [web.cpu]"))
+    ended = wb("config", "check", "app000/*")
+    assert ended.code == ExitCode.ERROR
+    said = "env/prod.k:5: web.cpu is final for global at dimensions/global.k:4, and sets it otherwise, in 4 stacks"
+    assert said in ended.err, ended.text
