@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import WorkPath, compile_options, find, format_option, inputs, workdir_option
+from workbench.cli.stacks import WorkPath, at_one_look, compile_options, find, format_option, inputs, workdir_option
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     "--scheduler", default="", metavar="ADDRESS", help="with --all: run on the workers of this dask scheduler"
 )
 @click.pass_obj
+@at_one_look
 def command(
     context: Context,
     stack: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import compile_options, find, inputs, workdir_option
+from workbench.cli.stacks import at_one_look, compile_options, find, inputs, workdir_option
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @compile_options
 @workdir_option
 @click.pass_obj
+@at_one_look
 def command(
     context: Context,
     stack: str,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.stacks import NO_STACKS, format_option, tell_findings, workdir_option
+from workbench.cli.stacks import NO_STACKS, at_one_look, format_option, tell_findings, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
@@ -28,6 +28,7 @@ _COLUMNS = (
 @workdir_option
 @format_option("table", "json", "yaml", "name")
 @click.pass_obj
+@at_one_look
 def command(context: Context, globs: tuple[str, ...], workdir: Path | None, format_: str) -> None:
     """List the stacks of the repository; GLOB is over project/stack, such as '*/prod'."""
     session = context.open(workdir=workdir)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -205,6 +206,18 @@ def tell_findings(tree: KonfigTree, output: Output) -> bool:
         tone = Tone.BAD if each.is_error else Tone.WARN
         output.talk(Span("! ", tone), f"{each.where}: {each.message}", Span(f"  {each.hint}", Tone.MUTED))
     return any(each.is_error for each in findings)
+
+
+def at_one_look(function: Command) -> Command:
+    """Has a command that shows something read the repository once: what it says is of one state, and said sooner."""
+    from workbench.project.discovery import one_look
+
+    @wraps(function)
+    def looking(*args: Any, **kwargs: Any) -> Any:
+        with one_look():
+            return function(*args, **kwargs)
+
+    return cast("Command", looking)
 
 
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:

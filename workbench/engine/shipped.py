@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcl import api
 from kcl.bounded import Allowance
@@ -25,9 +25,13 @@ from workbench.engine.evaluators import Rest, evaluators
 from workbench.engine.memos import memos
 from workbench.engine.recovery.compile import compile_now as compile_document_now
 from workbench.engine.recovery.document import RecoveryDocument
-from workbench.engine.sites.declaration import Site, read_now
 from workbench.engine.spec import Chain, Lookup, Origin, Spec
 from workbench.project import Stack, WorkbenchError
+
+if TYPE_CHECKING:
+    # What few commands need is loaded by those.
+    from workbench.engine.intake.modelling import Proposal
+    from workbench.engine.sites.declaration import Site
 
 
 async def compile_stack(
@@ -225,8 +229,22 @@ def _document(
 
 async def declared_site(file: Path, name: str, allowance: Allowance, *, secrets: SecretRules = BUILT_IN) -> Site:
     """The same for the declaration of a site. Raises `CompileFailed` or `InvalidSite`."""
+    from workbench.engine.sites.declaration import read_now
+
     try:
         return await evaluators.acall(allowance, read_now, file, name, secrets)
+    except EvaluationEnded as ended:
+        raise ended_as_failure(ended, file) from None
+
+
+async def proposed_components(
+    file: Path, objects: Sequence[Body], allowance: Allowance, *, secrets: SecretRules = BUILT_IN
+) -> Proposal:
+    """Asks the models of a repository what objects amount to. Raises `CompileFailed` or `ModelsUnknown`."""
+    from workbench.engine.intake.modelling import propose_now
+
+    try:
+        return await evaluators.acall(allowance, propose_now, file, [*objects], secrets)
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, file) from None
 

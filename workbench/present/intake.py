@@ -23,6 +23,10 @@ def lines(intake: Intake, glyphs: Glyphs, *, is_written: bool) -> Iterator[Line]
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     yield line(Span(f"{intake.source}: ", Tone.STRONG), Span(f"{len(intake.objects)} objects ({told})"))
     yield from _left_out(intake)
+    for component, names in intake.modelled.items():
+        yield line(Span(f"  {component}", Tone.STRONG), Span(f"  says {', '.join(names)}", Tone.MUTED))
+    for each in intake.unmodelled:
+        yield line(Span(f"  not by {each.name}", Tone.MUTED), Span(f"  {each.why}", Tone.MUTED))
     for note in intake.notes:
         yield line(Span(f"  {note}", Tone.MUTED))
     if intake.unlisted:
@@ -97,6 +101,8 @@ def document(intake: Intake, found: FirstPlan | None) -> Mapping[str, Any]:
         "stack": str(intake.destination.path),
         "objects": {name: str(each.id) for name, each in intake.objects.items()},
         "skipped": [{"object": each.name, "why": each.why} for each in intake.skipped],
+        "models": {component: list(names) for component, names in intake.modelled.items()},
+        "notByModels": [{"component": each.name, "why": each.why} for each in intake.unmodelled],
         "unlisted": list(intake.unlisted),
         "notes": list(intake.notes),
         "secrets": [

@@ -43,7 +43,7 @@ def listed_files(folder: Path, project: Path, root: Path) -> Listed:
     if settings is None:
         files = [*_programs(project / "base"), *_programs(folder)]
     else:
-        files = [_resolved(each, folder, root) for each in names]
+        files = [Path(_leads_to(each, str(folder), str(root))) for each in names]
     own = tuple(each for each in files if each.is_relative_to(root) and _is_inside(each, root))
     return Listed(settings or folder, own, tuple(_overrides(settings)) if settings is not None else ())
 
@@ -91,7 +91,8 @@ def baseline_findings(
                 f"list the baselines in {_SETTINGS}: {_spelled(wanted, declared)}",
             )
         return
-    files = [_resolved(each, folder, declared.root) for each in names]
+    at, root = str(folder), str(declared.root)
+    files = [_leads_to(each, at, root) for each in names]
     yield from _strangers(files, names, settings, wanted, declared, bool(coordinates))
     yield from _missing(files, settings, wanted, declared)
     yield from _misplaced(files, names, settings, wanted, project)
@@ -102,7 +103,7 @@ def _spelled(wanted: Sequence[Baseline], declared: Dimensions) -> str:
 
 
 def _strangers(
-    files: Sequence[Path],
+    files: Sequence[str],
     names: Sequence[str],
     settings: Path,
     wanted: Sequence[Baseline],
@@ -110,7 +111,7 @@ def _strangers(
     has_coordinates: bool,
 ) -> Iterator[Finding]:
     for number, file in enumerate(files):
-        found = declared.of_file(file)
+        found = declared.of_path(file)
         if found is None or found in wanted:
             continue
         own = next((each for each in wanted if each.dimension == found.dimension), None)
@@ -122,20 +123,20 @@ def _strangers(
 
 
 def _missing(
-    files: Sequence[Path], settings: Path, wanted: Sequence[Baseline], declared: Dimensions
+    files: Sequence[str], settings: Path, wanted: Sequence[Baseline], declared: Dimensions
 ) -> Iterator[Finding]:
     for each in wanted:
-        if each.file not in files:
+        if str(each.file) not in files:
             name = each.file.relative_to(declared.root)
             hint = f"the order is: {_spelled(wanted, declared)}"
             yield Finding(f"does not list {name}, the baseline of {each}", str(settings), hint)
 
 
 def _misplaced(
-    files: Sequence[Path], names: Sequence[str], settings: Path, wanted: Sequence[Baseline], project: Path
+    files: Sequence[str], names: Sequence[str], settings: Path, wanted: Sequence[Baseline], project: Path
 ) -> Iterator[Finding]:
     """What is listed later wins: a baseline of lower priority, or one after what is the project's own, must not."""
-    at = [(files.index(each.file), each) for each in wanted if each.file in files]
+    at = [(files.index(str(each.file)), each) for each in wanted if str(each.file) in files]
     for (one, lower), (other, higher) in pairwise(at):
         if one > other:
             yield Finding(
@@ -144,7 +145,8 @@ def _misplaced(
                 _line(settings, names[other]),
                 "list them in the declared order: what comes later wins",
             )
-    own = next((n for n, each in enumerate(files) if each.is_relative_to(project)), None)
+    inside = f"{project}{os.sep}"
+    own = next((n for n, each in enumerate(files) if each.startswith(inside)), None)
     late = next((each for number, each in at if own is not None and number > own), None)
     if own is not None and late is not None:
         yield Finding(
@@ -193,11 +195,15 @@ def _in_module(text: str) -> tuple[str, ...] | None:
     return None
 
 
-def _resolved(name: str, folder: Path, root: Path) -> Path:
+def _leads_to(name: str, folder: str, root: str) -> str:
     """Where a listed name leads; the module of a stack is the repository, or a package that lists files so too."""
-    if name.startswith("${"):
-        return Path(os.path.normpath(root / name.partition("}")[2].lstrip("/")))
-    return Path(os.path.normpath(folder / name))
+    return _in_root(name, root) if name.startswith("${") else os.path.normpath(os.path.join(folder, name))  # noqa: PTH118
+
+
+@lru_cache(maxsize=4096)
+def _in_root(name: str, root: str) -> str:
+    """The files of the repository that stacks list are the same few."""
+    return os.path.normpath(os.path.join(root, name.partition("}")[2].lstrip("/")))  # noqa: PTH118
 
 
 def _line(settings: Path, name: str) -> str:

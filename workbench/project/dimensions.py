@@ -111,6 +111,14 @@ class Dimensions:
         """Returns what a file is the baseline of; None for any other file."""
         return self._by_file.get(file)
 
+    def of_path(self, path: str) -> Baseline | None:
+        """The same for a path as text: thousands of stacks list a few files each."""
+        return self._by_path.get(path)
+
+    @cached_property
+    def _by_path(self) -> Mapping[str, Baseline]:
+        return {str(file): each for file, each in self._by_file.items()}
+
     @cached_property
     def _by_file(self) -> Mapping[Path, Baseline]:
         every = (found for each in self.dimensions for value in each.values or ("",) for found in each.baselines(value))
@@ -120,7 +128,16 @@ class Dimensions:
         """Returns those of a point of the cube, in the declared order; none without coordinates."""
         if not coordinates and self.axes:
             return ()
-        return tuple(found for each in self.dimensions for found in each.baselines(coordinates.get(each.name)))
+        point = tuple(coordinates.items())
+        if point not in self._points:
+            found = (found for each in self.dimensions for found in each.baselines(coordinates.get(each.name)))
+            self._points[point] = tuple(found)
+        return self._points[point]
+
+    @cached_property
+    def _points(self) -> dict[tuple[tuple[str, str], ...], tuple[Baseline, ...]]:
+        """The baselines of points that were asked about: many stacks lie at each."""
+        return {}
 
 
 def read_dimensions(root: Path) -> Dimensions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,14 @@ from workbench.project import (
     NamespaceBy,
     NamespaceRule,
     Placement,
+    ProjectError,
     ProjectName,
     Stack,
     StackName,
     StackPath,
     UnknownCluster,
 )
+from workbench.project.bounds import refuse_foreign
 from workbench.project.masking import read_masking
 from workbench.session.changing import Changing
 
@@ -160,8 +162,66 @@ class Importing(Changing):
             compiled = await compile_stack(stack, inputs, self.root, self._settings.allowance, results=False)
             return compiled.spec
 
-        await proving.prove(intake, compile_)
-        return intake
+        modelled = await self._through_models(intake, placed.said, compile_)
+        if modelled.modelled:
+            return modelled
+        await proving.prove(modelled, compile_)
+        return modelled
+
+    async def _through_models(
+        self, intake: Intake, said: Mapping[str, Any], compile_: Callable[[CompileInputs], Awaitable[Spec]]
+    ) -> Intake:
+        """Returns the stack with what models of the repository say of it in a few lines, or why they say nothing."""
+        from runtimes.registry import with_defaults
+        from workbench.engine.compiled import CompileInputs
+        from workbench.engine.errors import EngineError
+        from workbench.engine.intake import modelling, writing
+        from workbench.engine.intake.concealing import with_options
+        from workbench.engine.intake.values import Skipped
+        from workbench.engine.shipped import proposed_components
+
+        file = self._root.resolve() / modelling.FILE
+        if not file.is_file():
+            return intake
+        names = [modelling.name_of(each) for each in intake.objects.values()]
+
+        def unmodelled(why: str, *more: Skipped) -> Intake:
+            return replace(intake, unmodelled=(*more, Skipped("the models", why)))
+
+        if len(set(names)) < len(names):
+            return unmodelled("two objects of a kind have one name, in two namespaces")
+        objects = [each.body for each in intake.objects.values()]
+        try:
+            refuse_foreign(file, self._root.resolve())
+            proposal = await proposed_components(
+                file, objects, self._settings.allowance, secrets=read_masking(self.root)
+            )
+        except (EngineError, ProjectError) as error:
+            return unmodelled(f"{error.where}: {error.message}")
+        wanted = {modelling.name_of(each): with_options(each.body, intake.options) for each in intake.objects.values()}
+        namespace, about = intake.destination.namespace, f"Imported from {intake.source}."
+        left: list[Skipped] = []
+        while proposal.components:
+            text = modelling.program(proposal, intake.objects, about)
+            files = modelling.files(intake.destination, proposal, text, said, writing.as_yaml)
+            try:
+                spec = await compile_(CompileInputs(options=intake.options, overlay={**files, **intake.appended}))
+            except EngineError as error:
+                return unmodelled(f"a stack of them does not compile: {error.message}", *left)
+            made = {modelling.made_name(each): _unplaced(each.attributes, namespace) for each in spec}
+            wrong = list(modelling.misfits(proposal, made, wanted, with_defaults))
+            if not wrong:
+                writing.refuse_existing(files)
+                found = {f"{each.variable}: {each.schema}": each.objects for each in proposal.components}
+                return replace(intake, files=files, modelled=found, unmodelled=tuple(left))
+            for component, why in wrong:
+                if component is None:
+                    return unmodelled(why, *left)
+                if component not in proposal.components:
+                    continue
+                left.append(Skipped(f"{component.variable}: {component.schema}", why))
+                proposal = proposal.without(component)
+        return replace(intake, unmodelled=tuple(left))
 
     def write_import(self, intake: Intake) -> tuple[Path, ...]:
         """Writes the files, all of them or none. Raises `EditFailed` where one is there meanwhile."""
@@ -222,6 +282,14 @@ class _Placed:
             rule = NamespaceRule(NamespaceBy.STACK, destination.namespace)
             placement = replace(placement, namespace=rule) if placement is not None else None
         return cls(placement, said, appended, lines)
+
+
+def _unplaced(body: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+    """An object without its namespace where that is the one of its stack."""
+    metadata = body.get("metadata", {})
+    if not namespace or metadata.get("namespace") != namespace:
+        return body
+    return {**body, "metadata": {key: each for key, each in metadata.items() if key != "namespace"}}
 
 
 def _text(file: Path) -> str:

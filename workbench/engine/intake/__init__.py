@@ -5,5 +5,6 @@ taking       which objects are whose: what controllers, the server and other too
 configuring  a live object as a configuration would say it
 concealing   secrets become references to where they are stored, or options
 writing      the objects as KCL, and the files around them
+modelling    what models of the repository say in a few lines, as they propose themselves
 proving      that the files compile to exactly what was taken
 """

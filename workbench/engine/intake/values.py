@@ -93,6 +93,10 @@ class Intake:
     placement: str = ""
     unlisted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    modelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which objects (`Deployment/web`) a component of the repository's models says, by `variable: Schema`."""
+    unmodelled: tuple[Skipped, ...] = ()
+    """Why the models do not say what they might: the component, or the objects as a whole."""
 
     @property
     def options(self) -> dict[str, str]:

@@ -75,10 +75,10 @@ def files(
     is_new = not (destination.folder / "project.yaml").exists()
     directory, path = destination.directory, destination.path
     said = _objects_file(objects, about)
-    made = {directory / "stack.yaml": _yaml({"name": str(path.stack), **stack})}
+    made = {directory / "stack.yaml": as_yaml({"name": str(path.stack), **stack})}
     if is_new:
         base = destination.folder / "base"
-        made[destination.folder / "project.yaml"] = _yaml({"name": str(path.project)})
+        made[destination.folder / "project.yaml"] = as_yaml({"name": str(path.project)})
         made[base / "base.k"] = said
         made[base / "render.k"] = _RENDER
         made[directory / "main.k"] = _OWN.format(stack=path, name=next(iter(objects)))
@@ -161,7 +161,7 @@ def _has_hidden(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_hidden, value))
 
 
-def _yaml(content: Mapping[str, Any]) -> str:
+def as_yaml(content: Mapping[str, Any]) -> str:
     """Block style for the first level, flow below: what people write into these files."""
     lines = []
     for key, value in content.items():
