@@ -46,12 +46,12 @@ def used_addresses(store: Store) -> set[str]:
 
 
 def used_node_ports(store: Store) -> set[int]:
-    return {
-        port["nodePort"]
-        for service in services(store)
-        for port in service["spec"].get("ports") or ()
-        if port.get("nodePort")
-    }
+    used: set[int] = set()
+    for service in services(store):
+        spec = service["spec"]
+        used |= {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+        used |= {spec["healthCheckNodePort"]} if spec.get("healthCheckNodePort") else set()
+    return used
 
 
 def free_address(store: Store, rng: Rng) -> str | None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtimes.sandbox.apply import track_update
 from runtimes.sandbox.errors import forbidden
 from runtimes.sandbox.resources import Resource, built_in
+from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Change, Object, copied
 
@@ -41,6 +43,8 @@ def _settle(state: State, definition: Object) -> None:
     if status != definition.get("status"):
         changed: Object = copied(definition)
         changed["status"] = status
+        kind = Registry.load().kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+        changed = track_update(kind, definition, changed, "kube-apiserver", state.now, "status", has_status=True)
         state.store.put(DEFINITIONS, ("", definition["metadata"]["name"]), changed)
     elif _condition(status, "Established").get("status") == "True":
         state.resources.define(definition)
@@ -49,19 +53,18 @@ def _settle(state: State, definition: Object) -> None:
 def _settled_status(state: State, definition: Object) -> Object:
     status: Object = copied(definition.get("status") or {})
     names = definition["spec"]["names"]
-    clash = _clash(state, definition)
-    if clash is not None:
-        # What is free is accepted all the same; of what is taken, what was accepted before.
-        field = clash[0]
-        accepted = {**copied(names), field: (status.get("acceptedNames") or {}).get(field)}
-        status["acceptedNames"] = {name: value for name, value in accepted.items() if value}
-    if clash is None:
-        status["acceptedNames"] = copied(names)
+    taken = _taken(state, definition)
+    # What is free is accepted all the same; of what is taken, what was accepted before.
+    before = status.get("acceptedNames") or {}
+    accepted = {**copied(names), **{field: before.get(field) for field, _ in taken}}
+    status["acceptedNames"] = {name: value for name, value in accepted.items() if value or name in _ALWAYS}
+    status["acceptedNames"] |= {name: "" for name in _ALWAYS if not status["acceptedNames"].get(name)}
+    if not taken:
         _set(state, status, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
         if _condition(status, "Established").get("status") != "True":
             _set(state, status, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
     else:
-        field, name = clash
+        field, name = taken[-1]
         text = f'"{name}" is already in use'
         _set(state, status, "NamesAccepted", "False", f"{field[0].upper()}{field[1:]}Conflict", text)
         if not _condition(status, "Established"):
@@ -69,8 +72,11 @@ def _settled_status(state: State, definition: Object) -> Object:
     return status
 
 
-def _clash(state: State, definition: Object) -> tuple[str, str] | None:
-    """A name that another resource of the group has already: its field and the name."""
+_ALWAYS = ("plural", "kind")
+
+
+def _taken(state: State, definition: Object) -> list[tuple[str, str]]:
+    """The names that other resources of the group have already, each with its field; the last one is told of."""
     own, group, names = definition["metadata"]["name"], definition["spec"]["group"], definition["spec"]["names"]
     others: list[dict[str, Any]] = [
         {"plural": each.plural, "singular": each.singular, "kind": each.kind, "shortNames": each.short_names}
@@ -82,7 +88,8 @@ def _clash(state: State, definition: Object) -> tuple[str, str] | None:
             others.append((other.get("status") or {}).get("acceptedNames") or {})
     # Resources are called by any of their names, kinds by theirs: the two do not mix.
     called = {name for other in others for name in _called(other)}
-    for field, taken in (
+    found: list[tuple[str, str]] = []
+    for field, held in (
         ("plural", called),
         ("singular", called),
         ("shortNames", called),
@@ -90,10 +97,8 @@ def _clash(state: State, definition: Object) -> tuple[str, str] | None:
         ("listKind", {other.get("listKind") for other in others}),
     ):
         wanted = names.get(field) or []
-        for name in wanted if isinstance(wanted, list) else [wanted]:
-            if name in taken:
-                return field, name
-    return None
+        found += [(field, name) for name in (wanted if isinstance(wanted, list) else [wanted]) if name in held]
+    return found
 
 
 def _called(names: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -38,6 +38,16 @@ class Pairs(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
+
+
+class YamlBody(dict[str, Any]):
+    """A body with the lines of its text where members come again, which a dict forgets."""
+
+    __slots__ = ("repeated",)
+
+    def __init__(self, body: dict[str, Any], repeated: list[str]) -> None:
+        super().__init__(body)
+        self.repeated = repeated
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -75,11 +85,13 @@ def _syntax_message(error: json.JSONDecodeError) -> str:
 class DecodeResult:
     """object: as stored, before defaults. strict: `unknown field "spec.x"`, `duplicate field "data.k"`, in order.
     source: the text of what was read, for messages; "" if they do not show it.
+    repeated: `line 6: key "x" already set in map`, of a body in YAML.
     """
 
     object: Object
     strict: list[str] = field(default_factory=list)
     source: str = ""
+    repeated: list[str] = field(default_factory=list)
 
 
 def check(kind: KindSchema, body: Any) -> DecodeResult:
@@ -108,7 +120,8 @@ def _check(kind: KindSchema, body: Any, reader: _Reader) -> DecodeResult:
     metadata = body.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") == []:
         made["metadata"]["managedFields"] = []  # not the same as none: it asks to forget all owners
-    return DecodeResult(made, list(dict.fromkeys(reader.strict)))
+    repeated = body.repeated if isinstance(body, YamlBody) else []
+    return DecodeResult(made, list(dict.fromkeys(reader.strict)), repeated=repeated)
 
 
 def empty_object(kind: KindSchema) -> Object:
@@ -233,22 +246,24 @@ class _Reader:
         if len(self.strict) < MAX_STRICT_ERRORS:
             self.strict.append(problem)
 
-    def members(self, value: dict[str, Any], where: str) -> Iterable[tuple[str, Any]]:
-        """Members in order; one whose name came before is noted once its value has been read."""
+    def members(
+        self, value: dict[str, Any], where: str, known: Collection[str] | None = None
+    ) -> Iterable[tuple[str, Any]]:
+        """Members in order; one whose name came before is noted once its value has been read, if it is known."""
         if not isinstance(value, Pairs) or len(value.pairs) == len(value):
             yield from value.items()
             return
         seen: set[str] = set()
         for name, inner in value.pairs:
             yield name, inner
-            if name in seen:
+            if name in seen and (known is None or name in known):
                 self.note(f'duplicate field "{_join(where, name)}"')
             seen.add(name)
 
     def _struct(self, type_: Type, shape: MapShape, value: dict[str, Any], where: str, place: _Place) -> Object:
         struct = type_.go.rpartition(".")[2]
         found: dict[str, Any] = {}
-        for name, inner in self.members(value, where):
+        for name, inner in self.members(value, where, shape.fields):
             member = shape.fields.get(name)
             if member is None:
                 self.note(f'unknown field "{_join(where, name)}"')
@@ -499,37 +514,102 @@ def _zero_element(type_: Type, go: str) -> Any:
 
 
 def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
+    """What came twice is told of first, then what is in the metadata, in the schema, in embedded objects."""
     if not isinstance(body, dict):
         raise DecodeError(f"json: cannot unmarshal {_json_kind(body)} into Go value of type map[string]interface {{}}")
-    out = _pruned(kind.type, body, "", reader)
-    assert isinstance(out, dict)
-    if "metadata" in body:
-        meta = Registry.load().definition(OBJECT_META)
-        read = reader.read(meta, body["metadata"], "metadata", _Place(("metadata",), "ObjectMeta"), "v1.ObjectMeta")
-        out["metadata"] = read if read is not None else {}
+    _note_duplicates(body, "", reader)
+    out: Object = {name: inner for name, inner in body.items() if name != "metadata"}
+    metadata = _custom_metadata(body["metadata"], reader) if "metadata" in body else None
+    unknown: list[str] = []
+    embedded: list[tuple[Object, str]] = []
+    schema = kind.type.schema if isinstance(kind.type.schema, dict) else {_PRESERVE: True}
+    out = _pruned(schema, out, "", unknown, embedded, at_root=True)
+    for path in sorted(unknown):
+        reader.note(f'unknown field "{path}"')
+    for each, where in embedded:
+        _read_embedded(each, where, reader)
+    if metadata is not None:
+        out["metadata"] = metadata
     return out
 
 
-def _pruned(type_: Type | None, value: Any, where: str, reader: _Reader) -> Any:
-    """`value` without members that the schema does not name; a value of the wrong form is left to validation, but what
-    is in it is not named anywhere.
-    """
+def _note_duplicates(value: Any, where: str, reader: _Reader) -> None:
     if isinstance(value, dict):
-        shape = type_.map if type_ is not None else None
-        out: dict[str, Any] = {}
         for name, inner in reader.members(value, where):
-            below = shape.member(name) if shape is not None else None
-            if not where and name == "metadata":
-                out[name] = inner
-            elif below is None:
-                reader.note(f'unknown field "{_join(where, name)}"')
-            else:
-                out[name] = _pruned(below, inner, _join(where, name), reader)
-        return out
+            _note_duplicates(inner, _join(where, name), reader)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _note_duplicates(item, f"{where}[{index}]", reader)
+
+
+def _custom_metadata(value: Any, reader: _Reader) -> Object:
+    meta = Registry.load().definition(OBJECT_META)
+    read = reader.read(meta, plain(value), "metadata", _Place(("metadata",), "ObjectMeta"), "v1.ObjectMeta")
+    return read if read is not None else {}
+
+
+def _read_embedded(obj: Object, where: str, reader: _Reader) -> None:
+    """An object within an object has the metadata that every object has. Raises DecodeError."""
+    for name in ("apiVersion", "kind"):
+        if name in obj and not isinstance(obj[name], str):
+            raise DecodeError(f"{where}.{name}: Invalid value: {json.dumps(obj[name])}: must be a string")
+    if "metadata" not in obj:
+        return
+    own = _Reader(_JsonTexts())
+    meta, value = Registry.load().definition(OBJECT_META), obj["metadata"]
+    read = own.read(meta, value, f"{where}.metadata", _Place((), "ObjectMeta"), "v1.ObjectMeta")
+    if own.error is not None:
+        shown = json.dumps(value, separators=(",", ":"))
+        raise DecodeError(f"{where}.metadata: Invalid value: {shown}: {own.error}")
+    for problem in own.strict:
+        reader.note(problem)
+    obj["metadata"] = read if read is not None else {}
+
+
+def pruned(schema: Object | None, obj: Object) -> Object:
+    """A custom resource without what `schema` does not name; None is no schema."""
+    made: Object = _pruned(schema or {_PRESERVE: True}, obj, "", [], [], at_root=True)
+    return made
+
+
+_PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
+_OWN = ("apiVersion", "kind", "metadata")
+
+
+def _pruned(
+    schema: Object | None,
+    value: Any,
+    where: str,
+    unknown: list[str],
+    embedded: list[tuple[Object, str]],
+    *,
+    at_root: bool = False,
+) -> Any:
+    """`value` without members that the schema does not name; a value of the wrong form is left to validation. What is
+    in a removed member is not named anywhere.
+    """
     if isinstance(value, list):
-        element = type_.list.element if type_ is not None and type_.list is not None else None
-        return [_pruned(element, item, f"{where}[{index}]", reader) for index, item in enumerate(value)]
-    return value
+        items = (schema or {}).get("items")
+        element = items if isinstance(items, dict) else None
+        return [_pruned(element, item, f"{where}[{index}]", unknown, embedded) for index, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    properties, additional = (schema or {}).get("properties") or {}, (schema or {}).get("additionalProperties")
+    is_object = at_root or bool((schema or {}).get(_EMBEDDED))
+    out: Object = {}
+    for name, inner in value.items():
+        below = properties.get(name, additional if isinstance(additional, dict) else None)
+        if is_object and name in _OWN:
+            out[name] = plain(inner)
+        elif isinstance(below, dict):
+            out[name] = _pruned(below, inner, _join(where, name), unknown, embedded)
+        elif (schema or {}).get(_PRESERVE) or additional is True:
+            out[name] = plain(inner)
+        else:
+            unknown.append(_join(where, name))
+    if is_object and not at_root:
+        embedded.append((out, where))
+    return out
 
 
 # --- times ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,14 @@ from typing import Any
 JsonObject = dict[str, Any]
 
 
+class PlainFailure(Exception):
+    """A failure that the server tells as text, where it does not know what kind of request it has."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
 class ApiError(Exception):
     """A refused request. `details` and `metadata` are the Status fields; `headers` go with an HTTP reply."""
 

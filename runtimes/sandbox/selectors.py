@@ -290,6 +290,7 @@ _BY_RESOURCE: Mapping[tuple[str, str], Mapping[str, Reader]] = {
     ("", "pods"): {
         **_paths("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
         **_paths("status.phase", "status.podIP", "status.nominatedNodeName"),
+        "spec.host": _at("spec.nodeName"),
         "spec.hostNetwork": _at("spec.hostNetwork", "false"),
         "status.podIPs": _first_pod_ip,
     },

@@ -270,6 +270,10 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
         spec["clusterIP"], spec["clusterIPs"] = address, [address]
     elif spec["clusterIP"] not in ("None", had):
         _claim_address(service, server)
+    if spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+        _allocate_health_port(spec, server)
+    elif old is not None and spec.get("healthCheckNodePort") == old["spec"].get("healthCheckNodePort"):
+        spec.pop("healthCheckNodePort", None)
     if wants_node_ports(spec):
         _allocate_node_ports(service, old, server)
     elif old is not None:
@@ -277,6 +281,15 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
         for port in spec.get("ports") or ():
             if port.get("nodePort") in before:
                 port.pop("nodePort", None)
+
+
+def _allocate_health_port(spec: JsonObject, server: Server) -> None:
+    """Where a load balancer asks a node whether it has pods of the Service."""
+    if not spec.get("healthCheckNodePort"):
+        given = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+        found = free_node_port(server.store, server.rng, given)
+        assert found is not None, "the sandbox holds fewer Services than node ports"
+        spec["healthCheckNodePort"] = found
 
 
 def _refused(service: Object, field: str, value: str, why: str) -> ApiError:

@@ -69,7 +69,7 @@ def _places(causes: Causes, schema: Schema, path: str, where: str) -> None:
     _combined(causes, schema, path)
     if not schema.get("type"):
         free = schema.get(INT_OR_STRING) or schema.get(PRESERVE)
-        if not free or where == "at the root":
+        if (not free or where == "at the root") and not schema.get("$ref"):
             causes.required(f"{path}.type", f"must not be empty {where}")
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not schema.get("properties"):
         text = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
@@ -86,6 +86,14 @@ def _combined(causes: Causes, schema: Schema, path: str) -> None:
                 _restricts_only(causes, part, f"{path}.{name}[{index}]")
     if isinstance(schema.get("not"), dict):
         _restricts_only(causes, schema["not"], f"{path}.not")
+
+
+def _named(causes: Causes, part: Schema, schema: Schema, part_path: str, path: str) -> None:
+    """A member that a part restricts is one that the schema has."""
+    for name in sorted(part.get("properties") or {}):
+        if not isinstance(schema.get("additionalProperties"), dict) and name not in (schema.get("properties") or {}):
+            text = f"because it is defined in {part_path}.properties[{name}]"
+            causes.required(f"{path}.properties[{name}]", text)
 
 
 def _says_int_or_string(schema: Schema, name: str) -> bool:
@@ -118,6 +126,9 @@ def _restricts_only(causes: Causes, schema: Schema, path: str) -> None:
 
 def _root(causes: Causes, schema: Schema, path: str) -> None:
     properties = schema.get("properties") or {}
+    for name in _LISTED:
+        for index, part in enumerate(schema.get(name) or []):
+            _named(causes, part, schema, f"{path}.{name}[{index}]", path)
     if schema.get("type") not in ("object", None, ""):
         causes.invalid(f"{path}.type", schema["type"], "must be object at the root")
     if schema.get("nullable"):

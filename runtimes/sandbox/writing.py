@@ -36,6 +36,7 @@ class User:
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 SYSTEM = User("system:apiserver", ("system:masters",))
@@ -189,7 +190,7 @@ def read_body(call: Call, kind: KindSchema, body: Any) -> Object:
         read = decode.check(kind, body)
     except decode.DecodeError as error:
         raise bad_request(_cannot_handle(kind, str(error))) from error
-    _report_strict(call, read.strict, lambda text: bad_request(_cannot_handle(kind, f"strict decoding error: {text}")))
+    _report_strict(call, read, lambda text: bad_request(_cannot_handle(kind, f"strict decoding error: {text}")))
     obj = read.object
     obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
     defaults.apply(kind, obj)
@@ -251,13 +252,14 @@ def _require(kind: KindSchema, body: Object, named: str, field_: str, given: str
     raise invalid(kind.group, named, (body.get("metadata") or {}).get("name") or "", [cause])
 
 
-def _report_strict(call: Call, problems: list[str], refusal: Callable[[str], ApiError]) -> None:
-    if not problems:
+def _report_strict(call: Call, read: decode.DecodeResult, refusal: Callable[[str], ApiError]) -> None:
+    if not read.strict and not read.repeated:
         return
     if call.field_validation == "Strict":
-        raise refusal(", ".join(problems))
+        lines = ["\n  ".join(["yaml: unmarshal errors:", *read.repeated])] if read.repeated else []
+        raise refusal(", ".join([*lines, *read.strict]))
     if call.field_validation == "Warn":
-        _warn(call, problems)
+        _warn(call, [*read.repeated, *read.strict])
 
 
 def _place(call: Call, obj: Object) -> None:

@@ -104,7 +104,7 @@ def _release(file: Path) -> object:
 
 
 def _patch(file: Path) -> object:
-    return requests.read_applied(file.read_bytes())
+    return requests.read_applied(file.read_bytes(), "Warn", [])
 
 
 def _body(file: Path) -> object:

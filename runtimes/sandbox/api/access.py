@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import ApiError, forbidden
+from runtimes.sandbox.errors import ApiError, PlainFailure, forbidden
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.writing import User
 
 MASTERS = "system:masters"
+EXTRA = "Impersonate-Extra-"
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+_AUTHENTICATION = "authentication.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -47,28 +50,45 @@ def authenticate(header: str, tokens: Mapping[str, User]) -> User:
     return User(user.name, tuple(dict.fromkeys((*user.groups, "system:authenticated"))), user.uid)
 
 
-def impersonated(cluster: Cluster, user: User, headers: Mapping[str, list[str]]) -> User:
+def impersonated(cluster: Cluster, user: User, headers: Mapping[str, list[str]], path: str) -> User:
     """The user that the request acts as. Raises 403 if the caller may not."""
     name = (headers.get("Impersonate-User") or [""])[0]
-    groups = headers.get("Impersonate-Group") or []
+    groups, uid = headers.get("Impersonate-Group") or [], (headers.get("Impersonate-Uid") or [""])[0]
+    extra = {
+        unquote(header[len(EXTRA) :]).lower(): tuple(values)
+        for header, values in headers.items()
+        if header.startswith(EXTRA)
+    }
     if not name:
-        if groups or headers.get("Impersonate-Uid"):
-            text = "requested [{Group}] without impersonating a user"
-            raise ApiError(500, "InternalError", f"Internal error occurred: {text}")
+        _without_user(groups, extra, uid, path)
         return user
-    wanted = [("users", name), *(("groups", group) for group in groups)]
+    wanted = [Attributes("impersonate", "", "users", "", name)]
     if name.startswith("system:serviceaccount:"):
-        wanted[0] = ("serviceaccounts", name.rpartition(":")[2])
-    for resource, each in wanted:
-        attributes = Attributes("impersonate", "", resource, "", each)
+        namespace, _, account = name.removeprefix("system:serviceaccount:").partition(":")
+        wanted = [Attributes("impersonate", "", "serviceaccounts", namespace, account)]
+    wanted += [Attributes("impersonate", "", "groups", "", group) for group in groups]
+    for key, values in extra.items():
+        wanted += [Attributes("impersonate", _AUTHENTICATION, f"userextras/{key}", "", value) for value in values]
+    if uid:
+        wanted.append(Attributes("impersonate", _AUTHENTICATION, "uids", "", uid))
+    for attributes in wanted:
         if not is_allowed(cluster, user, attributes):
             raise refusal(user, attributes)
-    uid = (headers.get("Impersonate-Uid") or [""])[0]
     if name == ANONYMOUS.name:
         return ANONYMOUS
     if name.startswith("system:serviceaccount:") and not groups:
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{name.split(':')[2]}"]
-    return User(name, (*dict.fromkeys(groups), "system:authenticated"), uid)
+    return User(name, (*dict.fromkeys(groups), "system:authenticated"), uid, tuple(extra.items()))
+
+
+def _without_user(groups: list[str], extra: Mapping[str, tuple[str, ...]], uid: str, path: str) -> None:
+    """Raises 500, in plain text, for one who would act as nobody."""
+    asked = [f"Group  {group}    " for group in groups]
+    asked += [f"UserExtra  {value}  {_AUTHENTICATION}/v1  {key}" for key, values in extra.items() for value in values]
+    asked += [f"UID  {uid}  {_AUTHENTICATION}/v1  "] if uid else []
+    if asked:
+        listed = " ".join(f"{{{each}}}" for each in asked)
+        raise PlainFailure(500, f'Internal Server Error: "{path}": requested [{listed}] without impersonating a user\n')
 
 
 def refusal(user: User, wanted: Attributes) -> ApiError:

@@ -17,7 +17,7 @@ from runtimes.sandbox.api.handlers import Request
 from runtimes.sandbox.api.replies import Representation
 from runtimes.sandbox.api.requests import Address, Query, address, segments
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import ApiError, method_not_allowed
+from runtimes.sandbox.errors import ApiError, PlainFailure, method_not_allowed
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.resources import Resource, version_order
 from runtimes.sandbox.state import version_of
@@ -44,6 +44,8 @@ class Gateway:
             return await self._answer(incoming)
         except ApiError as error:
             return replies.failure(error)
+        except PlainFailure as failure:
+            return replies.text_response(failure.code, failure.text)
         except web.HTTPRequestEntityTooLarge:
             text = f"Request entity too large: limit is {incoming.client_max_size}"
             return replies.failure(ApiError(413, "RequestEntityTooLarge", text, {}))
@@ -59,7 +61,12 @@ class Gateway:
         caller = access.authenticate(incoming.headers.get("Authorization", ""), self.tokens)
         names = ("Impersonate-User", "Impersonate-Group", "Impersonate-Uid")
         headers = {name: incoming.headers.getall(name, []) for name in names}
-        user = access.impersonated(self.cluster, caller, headers)
+        headers |= {
+            name.title(): incoming.headers.getall(name)
+            for name in incoming.headers
+            if name.lower().startswith(access.EXTRA.lower())
+        }
+        user = access.impersonated(self.cluster, caller, headers, incoming.path_qs)
         parts = segments(incoming.rel_url.raw_path)
         if parts is None:
             self._authorize_path(user, incoming.method, incoming.path)

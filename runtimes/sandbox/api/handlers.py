@@ -22,12 +22,14 @@ from runtimes.sandbox.api.requests import (
 )
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.decode import DecodeError, parse_json
-from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, method_not_allowed
+from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, bad_request, invalid, method_not_allowed
 from runtimes.sandbox.listing import Page, Selection
 from runtimes.sandbox.policies import policy
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.selectors import parse_fields, parse_labels
 from runtimes.sandbox.store import Object
+from runtimes.sandbox.validate.causes import Causes
+from runtimes.sandbox.validate.core import namespace_finalizers
 from runtimes.sandbox.writing import Call, FieldValidation, PatchType, User
 
 
@@ -120,7 +122,7 @@ def check_verb(resource: Resource, address: Address, verb: str) -> None:
         if verb not in ("list", "watch"):
             raise method_not_allowed()
     if address.namespace is not None and not resource.namespaced:
-        raise no_resource()
+        raise PlainFailure(404, "404 page not found\n") if resource.is_custom else no_resource()
     if verb not in resource.verbs or (verb == "create" and address.name):
         raise method_not_allowed()
     if verb in ("update", "patch", "delete") and not address.name:
@@ -278,13 +280,15 @@ def _update(request: Request) -> Reply:
     return Reply(201 if done.is_new else 200, shown(request, done.object), request.warnings)
 
 
-def _patch_body(request: Request, patch_type: str) -> Any:
+def _patch_body(request: Request, patch_type: str, validation: str) -> Any:
     try:
         if patch_type == "apply":
-            return read_applied(request.content)
+            return read_applied(request.content, validation, request.warnings)
         return parse_json(request.content)
     except DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from error
+        request.cluster.get(request.resource, request.namespace, request.address.name)  # what is not there comes first
+        prefix = "" if patch_type == "strategic" else "error decoding patch: "
+        raise bad_request(f"{prefix}{error}") from error
 
 
 def _patch_type(request: Request) -> str:
@@ -299,7 +303,7 @@ def _patch_type(request: Request) -> str:
 def _patch(request: Request) -> Reply:
     patch_type = _patch_type(request)
     call, force = _call(request, "PatchOptions", patch_type)
-    body = _patch_body(request, patch_type)
+    body = _patch_body(request, patch_type, call.field_validation)
     done = request.cluster.patch_as(call, body, cast(PatchType, patch_type), force)
     return Reply(201 if done.is_new else 200, shown(request, done.object), request.warnings)
 
@@ -318,7 +322,7 @@ def _scale(request: Request) -> Reply:
         case _:
             patch_type = _patch_type(request)
             call, force = _call(request, "PatchOptions", patch_type)
-            body = _patch_body(request, patch_type)
+            body = _patch_body(request, patch_type, call.field_validation)
             done = cluster.patch_as(call, body, cast(PatchType, patch_type), force)
             return Reply(200, done.object, request.warnings)
 
@@ -326,6 +330,10 @@ def _scale(request: Request) -> Reply:
 def _finalize(request: Request) -> Reply:
     body = request.body()
     finalizers = list((body.get("spec") or {}).get("finalizers") or ())
+    causes = Causes()
+    namespace_finalizers(causes, finalizers)
+    if causes:
+        raise invalid("", "Namespace", request.address.name, list(causes))
     return Reply(200, request.cluster.finalize_namespace(request.address.name, finalizers))
 
 

@@ -50,8 +50,15 @@ def _success(code: int = 201) -> JsonObject:
 
 def _bind(cluster: Cluster, request: Request) -> Reply:
     body = request.body("Binding")
-    name = request.address.name or (body.get("metadata") or {}).get("name") or ""
-    target = body.get("target") or {}
+    metadata, target = body.get("metadata") or {}, body.get("target") or {}
+    name = request.address.name or metadata.get("name") or ""
+    if request.address.name and metadata.get("name", "") != name:
+        raise bad_request("name in URL does not match name in Binding object")
+    if metadata.get("namespace") not in (None, "", request.namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if target.get("kind") not in (None, "", "Node"):
+        text = f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
+        raise ApiError(500, "", text)
     if not target.get("name"):
         raise ApiError(500, "", "target.name: Required value")
     uid = (body.get("metadata") or {}).get("uid")

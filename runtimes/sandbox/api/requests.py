@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from runtimes.base.documents import DocumentError, load_yaml
-from runtimes.sandbox.api import protobuf
-from runtimes.sandbox.decode import DecodeError, parse_json, plain
+from runtimes.base.documents import DocumentError
+from runtimes.sandbox.api import protobuf, yaml_bodies
+from runtimes.sandbox.decode import DecodeError, YamlBody, parse_json
 from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid
-from runtimes.sandbox.limits import LARGEST_YAML, check_values, too_large
+from runtimes.sandbox.limits import check_values
 
 PATCH_TYPES: Mapping[str, str] = {
     "application/json-patch+json": "json",
@@ -171,6 +170,7 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
     """From the body if there is one, else from the query, as the server does. Raises 422."""
     causes = _Causes("DeleteOptions")
     if body:
+        _check_kind(body)
         preconditions = body.get("preconditions") or {}
         grace, propagation = body.get("gracePeriodSeconds"), body.get("propagationPolicy")
         orphan, dry_run = body.get("orphanDependents"), body.get("dryRun") or []
@@ -191,6 +191,14 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
     return DeleteOptions(preconditions.get("uid"), preconditions.get("resourceVersion"), grace, propagation, is_dry_run)
+
+
+def _check_kind(body: Mapping[str, Any]) -> None:
+    """Raises 500 for the body of another kind, as the server does."""
+    kind, version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "v1"
+    if kind != "DeleteOptions":
+        text = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
+        raise ApiError(500, "", text)
 
 
 def media_type(header: str) -> str:
@@ -276,10 +284,10 @@ def _read_json(content: bytes, kind: str) -> Any:
     return body
 
 
-def read_applied(content: bytes) -> Any:
+def read_applied(content: bytes, validation: str, warnings: list[str]) -> Any:
     """The body of an apply, in YAML or JSON. Raises 400."""
     try:
-        body = read_yaml(content)
+        body = yaml_bodies.read(content)
     except DocumentError as error:
         why = f"error converting YAML to JSON: yaml: {error.problem}"
         raise bad_request(f"error decoding YAML: {why}") from error
@@ -288,28 +296,20 @@ def read_applied(content: bytes) -> Any:
         target = "Go value of type map[string]interface {}"
         why = f"while decoding JSON: json: cannot unmarshal {name} into {target}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: {why}")
-    return body
-
-
-def read_yaml(content: bytes) -> Any:
-    """Plain data; timestamps stay text, as in JSON. Raises DocumentError, and ApiError where it is too large."""
-    if len(content) > LARGEST_YAML:
-        if not content.lstrip().startswith(b"{"):
-            raise too_large(f"limit is {LARGEST_YAML} for YAML")
-        with suppress(DecodeError):  # as clients send large definitions
-            return plain(parse_json(content))
-        raise too_large(f"limit is {LARGEST_YAML} for YAML that is no JSON")
-    body = load_yaml(content, timestamps=False)
-    check_values(body)
+    problems = yaml_bodies.repeated(content) if validation != "Ignore" else []
+    if problems and validation == "Strict":
+        raise yaml_bodies.refuse_repeated(problems)
+    warnings += problems
     return body
 
 
 def _read_yaml(content: bytes, kind: str) -> Any:
     try:
-        body = read_yaml(content)
+        body = yaml_bodies.read(content)
     except DocumentError as error:
         why = f"yaml: {error.problem} ({_summary(content)})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
     if not isinstance(body, dict):
         raise _unrecognized(kind, "the body is not an object")
-    return body
+    problems = yaml_bodies.repeated(content)
+    return YamlBody(body, problems) if problems else body

@@ -45,6 +45,8 @@ def _self_subject(request: Request) -> Reply:
     if user.uid:
         info["uid"] = user.uid
     info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {name: list(values) for name, values in user.extra}
     metadata = {"creationTimestamp": request.cluster.now}
     body = {**_head(AUTHENTICATION, "SelfSubjectReview"), "metadata": metadata, "status": {"userInfo": info}}
     return Reply(201, body)
@@ -113,6 +115,8 @@ def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | Non
 
 def _rules(request: Request) -> Reply:
     spec = request.body("SelfSubjectRulesReview").get("spec") or {}
+    if not spec.get("namespace"):
+        raise bad_request("no namespace on request")
     resource_rules, other_rules = [], []
     every: list[JsonObject] = [rule for rule, _ in rules_of(request.cluster, request.user, spec.get("namespace") or "")]
     for rule in every:
@@ -127,12 +131,13 @@ def _rules(request: Request) -> Reply:
 
 
 def _token_review(request: Request) -> Reply:
-    spec = request.body("TokenReview").get("spec") or {}
+    body = request.body("TokenReview")
+    spec, metadata = body.get("spec") or {}, body.get("metadata") or {}
     if not spec.get("token"):
         raise bad_request("token is required for TokenReview in authentication")
     # tokens are compared at the edge and not kept here: what is asked about is only ever unknown
     status = {"user": {}, "error": "invalid bearer token"}
-    return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": {}, "spec": spec, "status": status})
+    return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": metadata, "spec": spec, "status": status})
 
 
 def request_token(request: Request) -> Reply:

@@ -24,6 +24,7 @@ from runtimes.sandbox.validate import (
     workloads,
 )
 from runtimes.sandbox.validate.causes import Cause, Causes, Object
+from runtimes.sandbox.validate.embedded import embedded
 from runtimes.sandbox.validate.names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
 from runtimes.sandbox.validate.rules import check_rules
 
@@ -281,6 +282,7 @@ def _custom(causes: Causes, kind: KindSchema, obj: Object, old: Object | None) -
         if name not in ("apiVersion", "kind", "metadata")
     }
     custom.schema_rules(causes, {**schema, "properties": properties}, body, "")
+    embedded(causes, schema, body)
     custom.list_keys(causes, schema, body)
     check_rules(causes, schema, obj, old)
 

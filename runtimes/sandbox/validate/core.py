@@ -565,12 +565,16 @@ def _is_quota_resource(name: str) -> bool:
 
 
 def namespace(causes: Causes, obj: Object) -> None:
-    for finalizer in (obj.get("spec") or {}).get("finalizers") or []:
-        causes.invalid_each("spec.finalizers", finalizer, names.qualified(finalizer))
+    namespace_finalizers(causes, (obj.get("spec") or {}).get("finalizers") or [])
+
+
+def namespace_finalizers(causes: Causes, given: list[str]) -> None:
+    for index, finalizer in enumerate(given):
+        here = f"spec.finalizers[{index}]"
+        causes.invalid_each(here, finalizer, names.qualified(finalizer))
         if "/" not in finalizer and finalizer != "kubernetes":
-            causes.invalid(
-                "spec.finalizers", finalizer, "name is neither a standard finalizer name nor is it fully qualified"
-            )
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.invalid(here, finalizer, text)
 
 
 def node(causes: Causes, obj: Object) -> None:

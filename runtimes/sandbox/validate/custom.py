@@ -230,7 +230,7 @@ FORMATS: dict[str, Callable[[str], bool]] = {
 
 def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
     most, least, step = schema.get("maximum"), schema.get("minimum"), schema.get("multipleOf")
-    if step and step < 1:
+    if step and step < 1 and isinstance(value, int):
         # the library takes the whole part only
         causes.invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
     elif step and value % step:

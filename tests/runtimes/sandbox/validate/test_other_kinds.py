@@ -310,6 +310,11 @@ def test_defaults_of_other_kinds(group: str, kind: str, body: Object, filled: Ob
         (
             {"type": "number", "multipleOf": 0.5},
             1.3,
+            ["Invalid value: 1.3: x in body should be a multiple of 0.5"],
+        ),
+        (
+            {"type": "number", "multipleOf": 0.5},
+            6,
             ["Invalid value: 0: factor MultipleOf declared for x must be positive: 0"],
         ),
         ({"type": "string", "format": "uri"}, "x", ['Invalid value: "x": x in body must be of type uri: "x"']),
