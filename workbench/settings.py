@@ -13,6 +13,7 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_REASON      why things are applied, such as an incident's number: goes into the audit trail
     WB_AUDIT_SYSLOG  where every entry of the audit trail is sent as well: /dev/log, or HOST:PORT (UDP)
     WB_TIMEOUT     seconds to wait for readiness
+    WB_PLAN_AGE    how long a saved plan may be applied, such as 30m, 24h (the default) or 7d; 0: for ever
     WB_DEADLINE    seconds that one evaluation of KCL may take
     WB_MAX_MEMORY  memory that a process which evaluates may need, such as 512M or 2G
     WB_ASCII       1: no glyphs outside of ASCII
@@ -43,6 +44,7 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
@@ -58,6 +60,9 @@ RELEASES_NAMESPACE = "konfig-workbench"
 _APPLICATION = "konfig-workbench"
 _OF_SECRETS = ("WB_SECRET_", "VAULT_")
 _DEFAULT_TIMEOUT_SECONDS = 600.0
+_DEFAULT_PLAN_AGE = timedelta(hours=24)
+_AGE = re.compile(r"([1-9]\d{0,5})([mhd])")
+_AGE_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _ALLOWANCE = Allowance(program="wb")
 
 
@@ -69,7 +74,7 @@ class BadSetting(ProjectError):
 class Settings:
     """`kubeconfig` empty means: as kubectl finds it. `context` empty means the kubeconfig's current one.
 
-    `writable` are globs of stacks.
+    `writable` are globs of stacks. `plan_age` is how long a saved plan may be applied, None for ever.
 
     `trusted_providers` are patterns, host/namespace/name. `is_untrusted` None means: by rule; `pull_request` is the
     variable by which a CI says that it builds one. `terraform` empty means the one on PATH. `terraform_environment` is
@@ -98,6 +103,7 @@ class Settings:
     has_mouse: bool = True
     config_dir: Path | None = None
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
+    plan_age: timedelta | None = _DEFAULT_PLAN_AGE
     allowance: Allowance = _ALLOWANCE
     allows_exec_credentials: bool = False
     trusts_plugins: bool = False
@@ -141,6 +147,7 @@ class Settings:
             has_mouse=not _flag(env, "WB_NO_MOUSE"),
             config_dir=Path(env["WB_CONFIG_DIR"]) if env.get("WB_CONFIG_DIR") else user_config_path(_APPLICATION),
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
+            plan_age=_plan_age(env),
             allowance=_allowance(env),
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
             trusts_plugins=_flag(env, "WB_TRUST_PLUGINS"),
@@ -247,3 +254,15 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < value < float("inf"):
         raise BadSetting(f"{name} needs to be a number of seconds above 0, got {text!r}", hint=f"unset {name}")
     return value
+
+
+def _plan_age(env: Mapping[str, str]) -> timedelta | None:
+    text = env.get("WB_PLAN_AGE", "").strip()
+    if not text:
+        return _DEFAULT_PLAN_AGE
+    if text == "0":
+        return None
+    found = _AGE.fullmatch(text)
+    if found is None:
+        raise BadSetting(f"WB_PLAN_AGE needs to be like 30m, 24h, 7d or 0, got {text!r}", hint="unset WB_PLAN_AGE")
+    return int(found[1]) * _AGE_UNITS[found[2]]

@@ -6,7 +6,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -203,7 +203,9 @@ async def _records() -> tuple[bytes, bytes]:
     plan = await world.plan(*objects)
     await world.apply(plan)
     assert world.prior
-    return _saved(lambda folder: plan_file.save(plan, folder / "f", Path("repository"))), encoding.encode(world.prior)
+    return _saved(
+        lambda folder: plan_file.save(plan, folder / "f", Path("repository"), timedelta(hours=1))
+    ), encoding.encode(world.prior)
 
 
 def _rollout() -> bytes:

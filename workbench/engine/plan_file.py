@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, OtherCluster, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
+from workbench.engine.plan_age import expiry, moment
 from workbench.engine.secret_options import withheld
 
 _FORMAT = "workbench.plan/v1"
@@ -36,7 +38,8 @@ class SavedPlan:
 
     `only` are places, `only_resources`, `skipped` and `replaces` selectors of resources.
 
-    `withheld` names options that were not saved. `identities` says which cluster each name was.
+    `withheld` names options that were not saved. `identities` says which cluster each name was. `expires_at` is None
+    for a plan that is good for ever by what its file says, and for that of one stack within one over many.
     """
 
     id: str
@@ -56,6 +59,8 @@ class SavedPlan:
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
     salt: bytes = field(repr=False)
+    made_at: datetime
+    expires_at: datetime | None = None
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     rolls_back_to: int = 0
     only_resources: tuple[str, ...] = ()
@@ -63,9 +68,13 @@ class SavedPlan:
     replaces: tuple[str, ...] = ()
 
 
-def save(plan: Plan, path: Path, root: Path) -> None:
-    """Writes a file only its owner may read; raises `EngineError` for a plan over unsaved edits, or if it cannot."""
-    write({"format": _FORMAT, "repository": root.name, **document(plan)}, path)
+def save(plan: Plan, path: Path, root: Path, limit: timedelta | None) -> None:
+    """Writes a file only its owner may read; raises `EngineError` for a plan over unsaved edits, or if it cannot.
+
+    `limit` is how long it may be applied, None for ever.
+    """
+    content = {"format": _FORMAT, "repository": root.name, "expires": expiry(plan.made_at, limit), **document(plan)}
+    write(content, path)
 
 
 def write(content: Mapping[str, Any], path: Path) -> None:
@@ -174,6 +183,8 @@ def saved_in(content: Mapping[str, Any], path: Path) -> SavedPlan:
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),
             salt=bytes.fromhex(content["salt"]),
+            made_at=moment(content["made"]),
+            expires_at=moment(content["expires"]) if content.get("expires") else None,
             identities={str(name): ClusterIdentity.of_mapping(each) for name, each in content["clusters"].items()},
             rolls_back_to=int(content.get("rollsBackTo", 0)),
             only_resources=tuple(str(each) for each in content.get("onlyResources", ())),

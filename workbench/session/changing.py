@@ -186,19 +186,23 @@ class Changing(Browsing, Compiling):
         from workbench.engine import plan_file
 
         self.refuse_outside(Path(path))
-        plan_file.save(plan, Path(path), self._root)
+        plan_file.save(plan, Path(path), self._root, self._settings.plan_age)
 
     async def load_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> Plan:
         """Makes a saved plan again; raises `StalePlan` if it does not come out the same, saying what moved.
 
+        One that is too old raises `ExpiredPlan` before anything is asked.
         Clusters that are not, or are not known to be, those it was made for raise `OtherCluster` before they are asked
         anything else.
 
         Options that look like secrets are not saved: hand them in again with `inputs`.
         """
         from workbench.engine import plan_file
+        from workbench.engine.plan_age import refuse_old
 
         saved = plan_file.load(Path(path), self._root)
+        limit = self._settings.plan_age
+        refuse_old(saved.made_at, saved.expires_at, now=self._now(), limit=limit, where=str(path))
         plan = await self.plan_again(saved, inputs)
         plan_file.compare(saved, plan)
         return plan

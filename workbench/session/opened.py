@@ -78,12 +78,13 @@ class Opened:
         settings: Settings | None = None,
         connect: Connect | None = None,
         connect_workspace: ConnectWorkspace | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Self:
         """Opens the repository at or above `path`; raises `NotARepository`.
 
         `kubeconfig` wins over settings. Where neither says anything, practice clusters that `wb demo --headless` serves
         for this repository are used while it runs. `connect` replaces the way clusters are reached (tests, rehearsals),
-        `connect_workspace` the way Terraform is.
+        `connect_workspace` the way Terraform is, `now` the clock.
         """
         settings = settings or Settings.load()
         if kubeconfig is not None:
@@ -91,7 +92,7 @@ class Opened:
         start = Path(path).resolve()
         root = find_root(start)
         served = LocalState(settings.state_dir, root).practice()
-        opened = cls(root, settings, current=start, connect=connect, connect_workspace=connect_workspace)
+        opened = cls(root, settings, current=start, connect=connect, connect_workspace=connect_workspace, now=now)
         opened._served = served
         if served is not None and not settings.kubeconfig:
             # Releases of practice clusters are kept with them, apart from those of real ones.

@@ -197,7 +197,7 @@ class Spanning(Changing, Watching):
         from workbench.engine.fleet_plan import file
 
         self.refuse_outside(Path(path))
-        file.save(fleet, Path(path), self._root)
+        file.save(fleet, Path(path), self._root, self._settings.plan_age)
 
     async def load_fleet_plan(
         self, path: str | Path, inputs: CompileInputs | None = None, *, scheduler: str = ""
@@ -210,8 +210,11 @@ class Spanning(Changing, Watching):
         from workbench.engine.errors import MovedObject, StalePlan
         from workbench.engine.fleet_plan import file
         from workbench.engine.fleet_plan.making import side_by_side
+        from workbench.engine.plan_age import refuse_old
 
         saved = file.load(Path(path), self._root)
+        limit = self._settings.plan_age
+        refuse_old(saved.made_at, saved.expires_at, now=self._now(), limit=limit, where=str(path))
         given = saved.completed(inputs)
         moved: list[MovedObject] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,23 @@ async def test_a_saved_plan_is_made_again_and_held_to_what_was_approved(tmp_path
         again = await opened.load_fleet_plan(file)
         assert all(each.is_empty for each in again.plans.values()) and sorted(again.plans) == sorted(fleet.stacks)
         assert (await run(opened, again)).steps == 0
+
+
+async def test_a_saved_plan_over_many_stacks_is_good_for_as_long_as_it_says(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", b="")
+    file = tmp_path / "plan.json"
+    async with place.open(plan_age=timedelta(hours=1)) as opened:
+        opened.save_fleet_plan(await opened.plan_stacks("?/prod"), file)
+        await opened.load_fleet_plan(file)
+    content = json.loads(file.read_text())
+    assert datetime.fromisoformat(content["expires"]) - datetime.fromisoformat(content["made"]) == timedelta(hours=1)
+    async with place.open(now=lambda: datetime.now(UTC) + timedelta(minutes=61)) as opened:
+        with pytest.raises(StalePlan, match="the plan was good until"):
+            await opened.load_fleet_plan(file)
+    file.write_text(json.dumps({**content, "expires": ""}))
+    async with place.open() as opened:
+        with pytest.raises(PlanFileInvalid, match="was changed or cut"):
+            await opened.load_fleet_plan(file)
 
 
 async def test_a_saved_plan_that_is_out_of_date_names_each_stack(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from workbench.engine.changes import ChangeClass
 from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.errors import (
     ConfirmationRequired,
+    EngineError,
     Locked,
     Refused,
     ReleaseFailure,
@@ -29,6 +32,7 @@ from workbench.engine.release import Phase
 from workbench.engine.status import Verdict
 from workbench.project import NotARepository, UnknownCluster, UnknownStack
 from workbench.session import Session
+from workbench.settings import Settings
 
 FRONT = KubernetesId("apps/v1", "Deployment", "web-prod", "front")
 SETTINGS = KubernetesId("v1", "ConfigMap", "web-prod", "front")
@@ -289,6 +293,38 @@ async def test_a_saved_plan_is_made_again_or_refused(root: Path, tmp_path: Path)
             await opened.load_plan(file, given)
         file.write_text(json.dumps({"format": "other"}))
         with pytest.raises(PlanFileInvalid, match="has format 'other'"):
+            await opened.load_plan(file)
+
+
+async def test_a_saved_plan_is_good_for_as_long_as_it_says(root: Path, tmp_path: Path) -> None:
+    clusters, file, now = Clusters("hz", "sh"), tmp_path / "plan.json", datetime(2026, 3, 1, 12, tzinfo=UTC)
+    later = timedelta(0)
+    settings = Settings(tmp_path / "state", tmp_path / "cache", plan_age=timedelta(hours=2))
+
+    def opening(own: Settings = settings) -> Session:
+        return Session.open(root, settings=own, connect=clusters, now=lambda: now + later)
+
+    async with opening() as opened:
+        plan = await opened.plan(opened.select("web/prod"))
+        opened.save_plan(plan, file)
+        assert json.loads(file.read_text())["expires"] == "2026-03-01T14:00:00+00:00"
+        later = timedelta(hours=1, minutes=59)
+        assert (await opened.load_plan(file)).id == plan.id
+        later = timedelta(hours=2)
+        with pytest.raises(StalePlan, match="good until 2026-03-01 14:00"):
+            await opened.load_plan(file)
+    later = timedelta(hours=-2)
+    async with opening() as opened:
+        with pytest.raises(StalePlan, match="can't be known"):
+            await opened.load_plan(file)
+    later = timedelta(minutes=40)
+    async with opening(replace(settings, plan_age=timedelta(minutes=30))) as opened:
+        with pytest.raises(StalePlan, match="good until 2026-03-01 12:30"):
+            await opened.load_plan(file)
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "made": "2026-03-01T12:00:00"}))
+    async with opening() as opened:
+        with pytest.raises(EngineError, match="is not a saved plan"):
             await opened.load_plan(file)
 
 

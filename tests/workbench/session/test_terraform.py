@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,10 @@ class Place:
     def __init__(self, root: Path) -> None:
         self.root, self.clusters, self.clouds = root, Clusters("hz", "sh"), Clouds()
 
-    def open(self, **settings: Any) -> Session:
+    def open(self, now: Callable[[], datetime] = lambda: datetime.now(UTC), **settings: Any) -> Session:
         state = self.root.parent / "state"
         made = Settings(state, state, user="ann", host="box", **settings)
-        return Session.open(self.root, settings=made, connect=self.clusters, connect_workspace=self.clouds)
+        return Session.open(self.root, settings=made, connect=self.clusters, connect_workspace=self.clouds, now=now)
 
     async def apply(self, opened: Session, plan: Plan) -> ApplyFinished:
         async with opened.apply(plan, confirm=plan.confirmation.phrase) as events:

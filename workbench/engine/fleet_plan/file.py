@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from workbench.engine import plan_file
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.fleet_plan.values import Approved, Deferred, FleetPlan, reasons_of
+from workbench.engine.plan_age import expiry, moment
 from workbench.engine.plan_file import PlanFileInvalid
 
 FORMAT = "workbench.fleet-plan/v2"
@@ -29,6 +30,7 @@ class SavedFleet:
 
     run: str
     made_at: datetime
+    expires_at: datetime | None
     approved: Mapping[str, Approved]
     deferred: Mapping[str, Deferred]
     late: Mapping[str, tuple[str, ...]]
@@ -50,7 +52,7 @@ class SavedFleet:
         )
 
 
-def save(fleet: FleetPlan, path: Path, root: Path) -> None:
+def save(fleet: FleetPlan, path: Path, root: Path, limit: timedelta | None) -> None:
     """Writes a file only its owner may read; raises `EngineError` as `plan_file.save`, and for a refused plan."""
     if fleet.is_refused:
         raise EngineError("a refused plan is not saved: it can't be applied", where=str(path))
@@ -66,6 +68,7 @@ def save(fleet: FleetPlan, path: Path, root: Path) -> None:
         "repository": root.name,
         "run": fleet.run,
         "made": fleet.made_at.isoformat(),
+        "expires": expiry(fleet.made_at, limit),
         "plans": plans,
         "reasons": {stack: list(reasons_of(plan)) for stack, plan in fleet.plans.items()},
         "configurations": dict(fleet.configurations),
@@ -94,7 +97,8 @@ def load(path: Path, root: Path) -> SavedFleet:
         plans = {str(each["stack"]): plan_file.saved_in(each, path) for each in content["plans"]}
         return SavedFleet(
             run=str(content["run"]),
-            made_at=datetime.fromisoformat(content["made"]),
+            made_at=moment(content["made"]),
+            expires_at=moment(content["expires"]) if content.get("expires") else None,
             approved={
                 stack: Approved(each, tuple(content["reasons"][stack]), str(content["configurations"].get(stack, "")))
                 for stack, each in plans.items()
