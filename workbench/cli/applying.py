@@ -45,8 +45,10 @@ def apply_made(
     phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was applied.")
     if phrase is None:
         return ExitCode.REFUSED
-    if not made.is_empty and (code := carry_out(session, made, phrase, output)) is not ExitCode.OK:
-        return code
+    if has_to_be_carried_out(session, made, output):
+        code = carry_out(session, made, phrase, output)
+        if code is not ExitCode.OK:
+            return code
     # what could not be planned was not applied, however well the rest went
     applied = ExitCode.OK if made.is_certain else ExitCode.PARTIAL
     if not watch:
@@ -82,6 +84,21 @@ def apply_made(
         say_what_is_left(session, made, output)
         raise
     return code if code is not ExitCode.OK else applied
+
+
+def has_to_be_carried_out(session: Session, made: Plan, output: Output) -> bool:
+    """Whether it has steps, or its last release was cut off and a new one is to say what it left; says the latter."""
+
+    async def ask() -> bool:
+        async with session:
+            return await session.is_unrecorded(made)
+
+    if not made.is_empty:
+        return True
+    if not anyio.run(ask):
+        return False
+    output.talk(Span(f"release #{made.prior} did not end; what it left is as configured, and is recorded", Tone.WARN))
+    return True
 
 
 def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing_done: str) -> str | None:

@@ -68,7 +68,7 @@ def command(
     Exit code: 0 all is gone; 4 refused or not confirmed, or nothing is found though something may be there; 6 partly;
     7 out of date or somebody else holds the stack.
     """
-    from workbench.cli.applying import carry_out, confirmation
+    from workbench.cli.applying import carry_out, confirmation, has_to_be_carried_out
     from workbench.cli.progress import while_asking
     from workbench.present import plan as present
 
@@ -108,7 +108,7 @@ def command(
             Span("nothing is destroyed, and something may be there: what is known of it is said above", Tone.BAD)
         )
         ctx.exit(ExitCode.REFUSED)
-    if dry_run or made.is_empty:
+    if dry_run or not has_to_be_carried_out(session, made, output):
         ctx.exit(ExitCode.OK)
     phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was destroyed.")
     if phrase is None:

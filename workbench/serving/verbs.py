@@ -198,11 +198,11 @@ async def apply(work: Work, given: Apply) -> Any:
             kind="UnknownPlan",
             hint="call wb.plan, look at what it answers, and apply that by its id",
         )
-    if made.is_empty:
-        work.plans.take(made.id)
-        return _applied(made, None)
     finished: ApplyFinished | None = None
     async with work.open() as session:
+        if made.is_empty and not await session.is_unrecorded(made):
+            work.plans.take(made.id)
+            return _applied(made, None)
         session.reason = given.reason or session.reason
         async with session.apply(made, confirm=given.confirm) as events:
             work.plans.take(made.id)
@@ -219,12 +219,13 @@ async def apply(work: Work, given: Apply) -> Any:
 def _applied(made: Plan, finished: ApplyFinished | None) -> dict[str, Any]:
     """`complete` claims that all that was asked for is done, so it takes that all of it could be planned.
 
-    Of an empty plan nothing is carried out, and no release made.
+    Of an empty plan nothing is carried out, and no release made, unless the last one was cut off.
     """
     from workbench.engine.events import Outcome
 
-    outcome = "empty" if made.is_empty else "unknown" if finished is None else finished.outcome.value
-    is_done = made.is_empty or (finished is not None and finished.outcome is Outcome.SUCCEEDED)
+    is_nothing = made.is_empty and finished is None
+    outcome = "empty" if is_nothing else "unknown" if finished is None else finished.outcome.value
+    is_done = is_nothing or (finished is not None and finished.outcome is Outcome.SUCCEEDED)
     counts = {} if finished is None else {each: getattr(finished, each) for each in ("done", "failed", "skipped")}
     return {
         "apiVersion": "wb/v1",
