@@ -34,6 +34,7 @@ from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.forwards import ForwardsScreen
+from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -283,7 +284,7 @@ def test_every_exit_code_is_documented() -> None:
 # --- keys
 
 _SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "asterisk": "*", "apostrophe": "'"}
-_SIGNS |= {"vertical_line": "\\|", "left_curly_bracket": "{", "right_curly_bracket": "}"}
+_SIGNS |= {"vertical_line": "\\|", "left_curly_bracket": "{", "right_curly_bracket": "}", "plus": "+", "minus": "-"}
 _KEYS: dict[str, tuple[type, ...]] = {
     "Everywhere": (tui_app.WorkbenchApp, Frame, Prompt),
     "In tables": (ResourceTable,),
@@ -291,6 +292,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Fleet": (FleetScreen,),
     "Drift": (DriftScreen,),
     "Adopt drift": (AdoptScreen,),
+    "Leaving a field to others": (IgnoreScreen,),
     "Rollouts": (RolloutsScreen,),
     "Releases": (ReleasesScreen, ReleaseChangesScreen),
     "Spec": (SpecScreen,),
@@ -338,7 +340,7 @@ def test_every_typed_command_is_documented() -> None:
     assert documented == {
         *tui_app._COMMANDS,
         *commands.PLACES,
-        commands.EXPORT,
+        *commands.OF_A_DIFF,
         *commands.ACTS,
         *commands.MARKS,
         *attaching.COMMANDS,

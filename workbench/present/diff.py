@@ -13,12 +13,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Address, Basis, FieldPath, TerraformId, format_path
+from runtimes.base import Address, Basis, FieldPath, TerraformId, format_path, starts_with
 from runtimes.base.references import Ids, InvalidReference, references
 from runtimes.base.unknown import is_unknown
 from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Gap, Op, Problem, StackDiff, Summary
 from workbench.engine.events import Action
-from workbench.engine.fields import MISSING, find
+from workbench.engine.fields import MISSING, find, plain_steps
 from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
 from workbench.engine.spec import Chain, Spec
 from workbench.present import durations, reconcile, value_changes
@@ -26,7 +26,7 @@ from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.text_changes import ChangedLine, cells, end_of
-from workbench.present.yaml_lines import yaml_lines
+from workbench.present.yaml_lines import YamlLine, yaml_lines
 
 CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=6, right=True), Column("Note", most=16))
 SOURCE_WIDTH = 28
@@ -232,8 +232,7 @@ def _lines(
     change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, drift_only: bool, beside: int, width: int
 ) -> Iterator[_Detail]:
     """`beside` is the room of a line that has a source beside it, `width` that of the others."""
-    if change.because:
-        yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
+    yield from _why(change, glyphs)
     match change.action:
         case Action.CREATE if drift_only:
             pass  # what it will be is the configuration's, not theirs who deleted it
@@ -245,6 +244,16 @@ def _lines(
             for field in change.fields:
                 if not drift_only or field.class_ is ChangeClass.DRIFT:
                     yield from _field(field, roots, glyphs, now, beside, width)
+    yield from _beside(change, glyphs)
+
+
+def _why(change: Change, glyphs: Glyphs) -> Iterator[_Detail]:
+    if change.because:
+        yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
+
+
+def _beside(change: Change, glyphs: Glyphs) -> Iterator[_Detail]:
+    """Yields what is to be said of a change beside its fields."""
     for warning in change.warnings:
         yield (), line(Span(f"{glyphs.finding} {warning}", Tone.WARN)), Line()
     is_whole = change.action is Action.CREATE and _is_planned(change)
@@ -274,15 +283,107 @@ def _new_body(change: Change) -> Mapping[str, Any] | None:
 def _whole(
     change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, roots: Roots, glyphs: Glyphs
 ) -> Iterator[_Detail]:
-    sensitive = change.sensitive or sensitive_paths(change.address.id, body, spec.rules)
     ids = {str(each.id): each.id for each in spec}
-    shown = masked(body, sensitive, _SEAL.knowing(spec.secrets, spec.rules))
+    shown = _masked_body(change, body, spec)
     for each in yaml_lines(shown):
         is_said = not change.resource or find(change.resource.attributes, each.path[:1]) is not MISSING
         # what the provider fills in is on no line
         chain = spec.chain(change.address.id, each.path) if each.is_leaf and sign == "+" and is_said else ()
         origin = _origin(shown, change, each.path, ids) if each.is_leaf and sign == "+" else Span("")
         yield each.path, line(Span(f"{sign} ", tone), each.text, origin), _source(chain, roots, glyphs)
+
+
+def _masked_body(change: Change, body: Mapping[str, Any], spec: Spec) -> Any:
+    sensitive = change.sensitive or sensitive_paths(change.address.id, body, spec.rules)
+    return masked(body, sensitive, _SEAL.knowing(spec.secrets, spec.rules))
+
+
+def around_rows(
+    change: Change,
+    spec: Spec,
+    roots: Roots,
+    glyphs: Glyphs,
+    now: datetime,
+    *,
+    context: int | None,
+    width: int = LINE_WIDTH,
+) -> tuple[Row, ...]:
+    """Returns what `detail_rows` does with what is configured around each field: `context` lines, None for all.
+
+    What is not shown in between is a line that counts it. A resource that comes or goes is shown whole anyway.
+    """
+    body = change.configured
+    if body is None or not change.fields or change.action in (Action.CREATE, Action.DELETE):
+        return detail_rows(change, spec, roots, glyphs, now, width=width)
+    beside = max(_LEAST_FIELD, width - SOURCE_WIDTH - 1)
+    found: list[_Detail] = [*_why(change, glyphs)]
+    for each in _folded([*_placed(change, body, _masked_body(change, body, spec))], context):
+        match each:
+            case FieldChange():
+                found += _field(each, roots, glyphs, now, beside, width)
+            case YamlLine():
+                source = (
+                    _source(spec.own_chain(change.address.id, each.path), roots, glyphs) if each.is_leaf else Line()
+                )
+                found.append(
+                    (each.path, line("  ", *(Span(part.text, Tone.MUTED) for part in each.text.spans)), source)
+                )
+            case int():
+                found.append(((), line(Span(f"{glyphs.gap} {each} unchanged lines", Tone.MUTED)), Line()))
+    found += _beside(change, glyphs)
+    return tuple(
+        Row((path, number), (text, _short_source(source))) for number, (path, text, source) in enumerate(found)
+    )
+
+
+def _placed(change: Change, body: Mapping[str, Any], shown: Any) -> Iterator[FieldChange | YamlLine]:
+    """Yields the lines of a body with each changed field in the place of its own, else behind what it would be in."""
+    lines = list(yaml_lines(shown))
+    replacing: dict[int, list[FieldChange]] = {}
+    behind: dict[int, list[FieldChange]] = {}
+    gone: set[int] = set()
+    for field in change.fields:
+        path = _configured_path(field.path, body)
+        inside = [number for number, each in enumerate(lines) if starts_with(each.path, path)]
+        if len(path) == len(field.path) and inside:
+            replacing.setdefault(inside[0], []).append(field)
+            gone.update(inside)
+        else:
+            behind.setdefault(inside[-1] if inside else len(lines) - 1, []).append(field)
+    for number, each in enumerate(lines):
+        yield from replacing.get(number, ())
+        if number not in gone:
+            yield each
+        yield from behind.get(number, ())
+
+
+def _configured_path(path: FieldPath, body: Mapping[str, Any]) -> FieldPath:
+    """Returns a path as far as the body has it, in plain steps; a Secret's texts are applied as data."""
+    if path[:1] == ("data",) and "data" not in body and "stringData" in body:
+        path = ("stringData", *path[1:])
+    steps = plain_steps(body, path)
+    while steps and find(body, steps) is MISSING:
+        steps = steps[:-1]
+    return steps
+
+
+def _folded(found: list[FieldChange | YamlLine], context: int | None) -> Iterator[FieldChange | YamlLine | int]:
+    """Yields what is near a field, and a number in place of what is not; to hide one line would save none."""
+    changed = [number for number, each in enumerate(found) if isinstance(each, FieldChange)]
+    near = set(range(len(found))) if context is None else set()
+    for at in changed if context is not None else ():
+        near.update(range(at - (context or 0), at + (context or 0) + 1))
+    number = 0
+    while number < len(found):
+        end = number
+        while end < len(found) and end not in near:
+            end += 1
+        if end - number > 1:
+            yield end - number
+            number = end
+        else:
+            yield found[number]
+            number += 1
 
 
 def _origin(shown: Any, change: Change, path: FieldPath, ids: Ids) -> Span:
@@ -395,6 +496,7 @@ __all__ = [
     "CHANGE_COLUMNS",
     "FIELD_COLUMNS",
     "Masked",
+    "around_rows",
     "change_rows",
     "detail_rows",
     "detail_text",

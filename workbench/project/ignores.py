@@ -66,11 +66,12 @@ def read_ignores(stack: Stack) -> tuple[IgnoreRule, ...]:
         if not isinstance(rules, list):
             raise BrokenFile("ignore needs to be a list", where=str(path), hint="each rule has kind, path and reason")
         shown = path.relative_to(stack.root) if stack.root and path.is_relative_to(stack.root) else path
-        found += (_rule(entry, number, path, shown) for number, entry in enumerate(rules, 1))
+        found += (read_rule(entry, number, path, shown) for number, entry in enumerate(rules, 1))
     return tuple(found)
 
 
-def _rule(entry: Any, number: int, path: Path, shown: Path) -> IgnoreRule:
+def read_rule(entry: Any, number: int, path: Path, shown: Path) -> IgnoreRule:
+    """Reads one rule as it is written; `shown` is how the file is called. Raises `BrokenFile`."""
     where = f"{path}: ignore, rule {number}"
     if not isinstance(entry, dict):
         raise BrokenFile("needs to be a mapping", where=where, hint="it has kind, path and reason")

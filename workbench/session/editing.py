@@ -11,6 +11,7 @@ from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from runtimes.base import FieldPath, KubernetesId
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.impact import Compiled, ImpactReport, StackImpact
     from workbench.engine.masking import Seal
@@ -54,6 +55,33 @@ class Editing(Changing):
             )
             done.append(one)
         return edits, tuple(done)
+
+    def leave_to_others(
+        self,
+        stack: Stack,
+        id_: KubernetesId,
+        path: FieldPath,
+        reason: str,
+        *,
+        manager: str = "",
+        of_stack: bool = False,
+    ) -> WhatIf:
+        """Returns the edit that leaves a field of one object to others, by a rule of the project or the stack.
+
+        It is written nowhere yet. Raises `BrokenFile` or `EditFailed` where there can be no such rule.
+        """
+        from runtimes.base import format_path, parse_path
+        from workbench.engine.errors import EditFailed
+        from workbench.project.ignore_writing import with_rule
+
+        written = format_path(path)
+        if parse_path(written) != path:
+            raise EditFailed("this field can't be named in a rule", hint="name a field that it is in")
+        file = stack.directory / "stack.yaml" if of_stack else stack.project_directory / "project.yaml"
+        kind = f"{id_.group}/{id_.kind}" if id_.group else id_.kind
+        rule = {"kind": kind, "name": id_.name, "path": written, "manager": manager, "reason": reason.strip()}
+        edits = self.whatif(stack)
+        return edits.edit(file, with_rule(file, edits.text(file), {key: text for key, text in rule.items() if text}))
 
     async def effect(self, edits: WhatIf) -> ImpactReport:
         """Returns what edits do to every stack that reads one of their files, by compiling with and without them."""

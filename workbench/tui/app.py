@@ -94,7 +94,7 @@ _WORDS = (
     *_COMMANDS,
     *commands.PLACES,
     "recover",
-    "export",
+    *commands.OF_A_DIFF,
     *commands.ACTS,
     *commands.MARKS,
     *attaching.COMMANDS,

@@ -25,6 +25,8 @@ PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks", "forwards")
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
 EXPORT = "export"
+OF_A_DIFF = (EXPORT, "ignore")
+"""What is said of the Live diff on the screen."""
 EDITED = ("commit", "find", "replace")
 """What is done to the edits of a What-if."""
 _OTHERS = ("stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
@@ -68,8 +70,8 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     if word in EDITED:
         _edit(app, word, rest, screen)
         return True
-    if word == EXPORT:
-        _export(app, rest, screen)
+    if word in OF_A_DIFF:
+        _of_a_diff(app, word, rest, screen)
         return True
     found = _KIND.fullmatch(word)
     return found is not None and _open_kind(app, found["kind"], found["cluster"] or "", rest, screen.shown_state)
@@ -125,10 +127,17 @@ def _edit(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
             screen.replace_all(rest)
 
 
-def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
+def _of_a_diff(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
     if not isinstance(screen, DiffScreen):
-        app.notify("the Live diff is what can be exported: go there first", severity="warning")
-    elif form not in FORMS:
+        app.notify(f":{word} is about the Live diff: go there first", severity="warning")
+    elif word == EXPORT:
+        _export(app, rest, screen)
+    else:
+        screen.ignore(rest)
+
+
+def _export(app: WorkbenchApp, form: str, screen: DiffScreen) -> None:
+    if form not in FORMS:
         app.notify(f"say as what: {', '.join(FORMS)}", severity="warning")
     else:
         screen.export(form)
@@ -141,7 +150,7 @@ def is_kind(word: str) -> bool:
         *MARKS,
         *ACTS,
         *attaching.COMMANDS,
-        EXPORT,
+        *OF_A_DIFF,
         *EDITED,
         *_OTHERS,
     )

@@ -20,6 +20,7 @@ from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.forwards import ForwardsScreen
+from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -148,7 +149,17 @@ class Pictures:
         await until(self.pilot, lambda: isinstance(self.app.screen, AdoptScreen) and says(self.app, "an apply then"))
         assert says(self.app, "web:2"), "the lines around it have canaries"
         self.take("adopt")
-        await self.pilot.press("escape", "escape")
+        await self.pilot.press("escape")
+        await self._typed("diff vault/dev")
+        await until(self.pilot, lambda: says(self.app, "1 restart") and not state(self.app).busy)
+        await self.pilot.press("u", "plus", "plus")
+        await self.of_each_row("diff with what is around", 6)
+        await self._typed(f"ignore {LOOK}")
+        while not isinstance(self.app.screen, IgnoreScreen):
+            await self.pilot.press("right_curly_bracket")
+            await self._typed("ignore they may")
+        self.take("ignore")
+        await self.pilot.press("escape", "escape", "escape")
 
     async def of_what_runs(self) -> None:
         """The fleet, the live objects of a kind, and one of them."""

@@ -71,7 +71,7 @@ async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
         await pictures.of_what_runs()
     seen = pictures.seen
     leaking = {name: leaks(said) for name, said in seen.items()}
-    assert not any(leaking.values()), leaking
+    assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
     assert "masked#" in seen["spec 1"] + seen["spec 2"] and "masked#" in "".join(seen.values())
     for module in pkgutil.iter_modules(screens.__path__, f"{screens.__name__}."):
         importlib.import_module(module.name)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from runtimes.base import Unreachable
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until, workbench
+from tests.workbench.tui.test_screens import FRONT, LARGE, SMALL, opened, released, says, shown, state, until, workbench
+from workbench.engine.changes import Op
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 
@@ -133,3 +136,70 @@ async def test_what_is_left_out_in_the_diff_is_left_out_of_the_plan(tmp_path: Pa
         assert line == "wb plan web/prod --skip apps/v1:Deployment:web-prod:front@sh"
         await pilot.press("d")
         await until(pilot, lambda: says(app, "the plan leaves 1 out"))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_what_is_around_a_field_is_folded_and_unfolded(tmp_path: Path, size: tuple[int, int]) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=size) as pilot:
+        await released(pilot)
+        changed(app)
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "~4 update"))
+        await pilot.press("u")
+        for _ in range(4):
+            if says(app, "front:2"):
+                break
+            await pilot.press("n")
+        assert says(app, "front:2") and says(app, "envFrom:") and says(app, "unchanged lines")
+        assert says(app, "  ← main.k:4") or not says(app, "replicas: 3"), "each line names its source"
+        few = len(fields(app).shown)
+        await pilot.press("plus", "plus")
+        assert not says(app, "unchanged lines") and says(app, "kind: Deployment") and len(fields(app).shown) > few
+        await pilot.press("minus", "minus", "minus")
+        assert len(fields(app).shown) < few
+        await pilot.press("plus", "plus", "plus")
+        while "Secret" not in str(app.screen.query_one("#changes", ResourceTable).current):
+            await pilot.press("N")
+        assert says(app, "masked#") and says(app, "kind: Secret") and not any("canary" in each for each in shown(app))
+        await pilot.press("u")
+        assert not says(app, "kind: Secret")
+        await pilot.press("D", "u")
+        assert not says(app, "kind: Secret"), "what is intended must not look unchanged"
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_a_field_is_left_to_others_by_a_rule_that_is_shown_before_it_is_written(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    project = app.konfig.root / "web/project.yaml"
+    project.write_text("# the web\nname: web  # its name\n")
+    async with app.run_test(size=size) as pilot:
+        await released(pilot)
+        for each in ("hz", "sh"):
+            clusters[each].edit(FRONT, ("spec", "replicas"), 7)
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "replicas") and not state(app).busy)
+        await pilot.press("tab", "I", *"load decides", "enter")
+        await until(pilot, lambda: isinstance(app.screen, IgnoreScreen))
+        assert says(app, "+    path: spec.replicas") and says(app, "+    manager: kubectl-edit")
+        assert says(app, " name: web  # its name")
+        await pilot.press("o")
+        assert not says(app, "manager: kubectl-edit") and says(app, "anybody may own it")
+        await pilot.press("t")
+        assert says(app, "web/prod/stack.yaml") and says(app, "the stack web/prod alone")
+        await pilot.press("t", "W", "W", "enter")
+        assert "ignore" not in project.read_text()
+        app.screen.query_one("#phrase", Input).value = "write"
+        await pilot.press("enter", "escape")
+        await until(pilot, lambda: says(app, "stays") and not state(app).busy)
+        assert says(app, "load decides"), "what is left to others goes on being told"
+        found = state(app).diff
+        assert found is not None
+        assert {field.op for each in found.changes for field in each.fields} == {Op.KEPT}
+    assert project.read_text() == (
+        "# the web\nname: web  # its name\nignore:\n  - kind: apps/Deployment\n    name: front\n"
+        "    path: spec.replicas\n    reason: load decides\n"
+    )

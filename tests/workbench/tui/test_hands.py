@@ -20,6 +20,7 @@ from workbench.tui.keymap import KeyEntry, entries
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.drift import DriftScreen
+from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
@@ -32,7 +33,7 @@ LOOKS = """
 filter command toggle_help back focus_next reload zoom copy bookmark go command_palette cursor page edge choose fold
 close complete recall leave edit mark mark_all next next_field sides leave_out drift source adopt trouble order reverse
 group describe logs events relations whatif everywhere wide follow container previous range wrap times skip reach faults
-why compare configured file patch export commit
+why compare configured patch export commit around more ignore file owner
 """
 """Actions that show something, go somewhere, or begin a command that is typed on."""
 SAVES = {"picture", "save"}
@@ -92,6 +93,13 @@ class Hands:
         await self.pilot.press("A")
         await until(self.pilot, lambda: isinstance(self.app.screen, AdoptScreen) and says(self.app, "an apply then"))
 
+    async def ignoring(self) -> None:
+        await self.typed("diff vault/dev")
+        await until(self.pilot, lambda: says(self.app, "drift") and not state(self.app).busy)
+        while not isinstance(self.app.screen, IgnoreScreen):
+            await self.pilot.press("right_curly_bracket")
+            await self.typed("ignore they may")
+
     async def bookmarks(self) -> None:
         await self.typed("bookmark here")
         await self.typed("bookmarks")
@@ -138,6 +146,7 @@ class Hands:
 
 ASKS: dict[str, Scene] = {
     "adopt.write": Hands.adoption,
+    "ignore.write": Hands.ignoring,
     "bookmarks.take-away": Hands.bookmarks,
     "plan.apply": Hands.destruction,
     "recovery.run": Hands.recovery,

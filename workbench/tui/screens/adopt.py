@@ -12,8 +12,7 @@ from textual.containers import VerticalScroll
 from runtimes.base import RuntimeFailure
 from workbench.engine.changes import StackDiff
 from workbench.engine.drift import Adoption, StackDrift
-from workbench.engine.scrubbing import masked_text
-from workbench.present import diff, drift, errors
+from workbench.present import diff, drift, errors, patches
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
@@ -95,18 +94,11 @@ class AdoptScreen(Frame):
         shared = [str(each) for each in session.affected(adoption.edits.files).stacks if each != stack.path]
         yield from drift.adoption_lines(adoption, shared, glyphs)
         yield Line()
-        yield from self._patch(adoption)
+        yield from patches.lines(adoption.edits, self._found.spec)
         if not adoption.edits.files:
             yield line(Span(f"{glyphs.unknown} nothing of it can be taken over by an edit", Tone.WARN))
         elif self._after is not None:
             yield from self._afterwards(self._after)
-
-    def _patch(self, adoption: Adoption) -> Iterator[Line]:
-        """Source lines may have secrets in them, be it beside the edit: they are masked, as wide as several lines."""
-        spec = self._found.spec
-        for text in masked_text(adoption.edits.patch(), spec.secrets, spec.rules).splitlines():
-            tone = Tone.MUTED if text.startswith(("---", "+++", "@@")) else _TONES.get(text[:1], Tone.PLAIN)
-            yield line(Span(text, tone))
 
     def _afterwards(self, after: StackDrift) -> Iterator[Line]:
         glyphs = self.workbench.glyphs
@@ -172,6 +164,3 @@ class AdoptScreen(Frame):
 
     def copied(self) -> str:
         return "\n".join(map(str, self._lines()))
-
-
-_TONES = {"+": Tone.ADDED, "-": Tone.REMOVED}

@@ -8,18 +8,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import Address
-from workbench.engine.changes import Change
+from runtimes.base import Address, KubernetesId
+from workbench.engine.changes import Change, FieldChange, Op
+from workbench.engine.events import Action
 from workbench.present import clusters, diff, diff_export, diff_sides, durations
 from workbench.present.rows import Key, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui import saving
 from workbench.tui.frame import Frame
+from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 NARROW = 36
 """What a field may take in one line of a pane at least."""
+CONTEXTS = (1, 3, 10, None)
+"""So many lines of the configuration around a field that changes; None: all."""
 
 
 class DiffScreen(Frame):
@@ -45,8 +49,12 @@ class DiffScreen(Frame):
         Binding("right_curly_bracket", "next_field(1)", "Next change", key_display="}", show=False),
         Binding("left_curly_bracket", "next_field(-1)", "Previous change", key_display="{", show=False),
         Binding("vertical_line", "sides", "Side by side", key_display="|", show=False),
+        Binding("u", "around", "What is around", show=False),
+        Binding("plus", "more(1)", "More around", key_display="+", show=False),
+        Binding("minus", "more(-1)", "Less around", key_display="-", show=False),
         Binding("space", "leave_out", "Leave out", show=False),
         Binding("E", "export", "Export", show=False),
+        Binding("I", "ignore", "Leave to others ...", show=False),
         Binding("D", "drift", "Drift only"),
         Binding("s", "source", "Go to source"),
         Binding("r", "reload", "Compare again"),
@@ -54,6 +62,8 @@ class DiffScreen(Frame):
 
     drift_only = False
     has_sides = False
+    has_context = False
+    _level = 1
     _goes_on = 0
 
     def body(self) -> ComposeResult:
@@ -104,8 +114,12 @@ class DiffScreen(Frame):
         if change is not None and found is not None:
             now, glyphs = self.workbench.now(), self.workbench.glyphs
             width = max(NARROW, self.query_one("#fields", ResourceTable).room)
-            view = diff_sides.rows if self.has_sides else diff.detail_rows
-            rows = view(change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only, width=width)
+            if self.has_context and not self.drift_only:
+                context = CONTEXTS[self._level]
+                rows = diff.around_rows(change, found.spec, self.roots, glyphs, now, context=context, width=width)
+            else:
+                view = diff_sides.rows if self.has_sides else diff.detail_rows
+                rows = view(change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only, width=width)
         fields = self.query_one("#fields", ResourceTable)
         columns = diff_sides.columns(fields.room) if self.has_sides else diff.FIELD_COLUMNS
         if columns != fields.columns:
@@ -161,7 +175,27 @@ class DiffScreen(Frame):
             self.notify("this is the last change" if by > 0 else "this is the first change")
 
     def action_sides(self) -> None:
-        self.has_sides = not self.has_sides
+        self.has_sides, self.has_context = not self.has_sides, False
+        self.redraw()
+
+    def action_around(self) -> None:
+        """Shows what is configured around the fields that change, folded, or the fields alone again."""
+        self._show_around(not self.has_context)
+
+    def action_more(self, by: int) -> None:
+        """Unfolds more of it, or less; it is shown then in any case."""
+        if self.has_context:
+            self._level = min(max(self._level + by, 0), len(CONTEXTS) - 1)
+        self._show_around(True)
+
+    def _show_around(self, is_shown: bool) -> None:
+        if is_shown and self.drift_only:
+            self.notify("only drift is shown: D shows everything", severity="warning")
+            return
+        self.has_context, self.has_sides = is_shown, False
+        if is_shown:
+            lines = CONTEXTS[self._level]
+            self.notify("all of it" if lines is None else f"{lines} lines around each field; + and - change that")
         self.redraw()
 
     def action_leave_out(self) -> None:
@@ -193,6 +227,39 @@ class DiffScreen(Frame):
             self.notify(f"not saved: {error}", severity="error")
             return
         self.notify(f"saved {path}")
+
+    def action_ignore(self) -> None:
+        if self._field() is not None:
+            self.open_command("ignore ")
+
+    def ignore(self, reason: str) -> None:
+        """Opens the rule that leaves the field under the cursor to others, for a reason that stands in it."""
+        change, field, state = self._change(), self._field(), self.state
+        if change is None or field is None or state is None or state.diff is None:
+            return
+        if not reason.strip():
+            self.notify("say why others may change it: ignore REASON", severity="warning")
+            return
+        if self.workbench.session.holds_secret(reason):
+            self.notify(
+                "the reason looks like a secret, and would stand in a file: say it otherwise", severity="warning"
+            )
+            return
+        self.app.push_screen(IgnoreScreen(state, state.diff, change.address, field, reason.strip()))
+
+    def _field(self) -> FieldChange | None:
+        """The field under the cursor that a rule can leave to others; says why where there is none."""
+        change, key = self._change(), self.query_one("#fields", ResourceTable).current
+        field = next((each for each in change.fields if each.path == _path(key)), None) if change else None
+        if change is None or field is None or change.action in (Action.CREATE, Action.DELETE):
+            self.notify("put the cursor on a field that changes, in the other pane (tab)", severity="warning")
+        elif not isinstance(change.address.id, KubernetesId):
+            self.notify("for Terraform there is ignore_changes of lifecycle, in the source", severity="warning")
+        elif field.op is Op.KEPT:
+            self.notify("an apply leaves this alone as it is", severity="warning")
+        else:
+            return field
+        return None
 
     def action_drift(self) -> None:
         self.drift_only = not self.drift_only
