@@ -21,6 +21,7 @@ from workbench.session.judging import Judging
 from workbench.session.listing import ListingLive
 from workbench.session.looking import Looking, Watchlist
 from workbench.session.recovering import Recovering
+from workbench.session.revealing import Revealing
 from workbench.session.rolling_out import RollingOut
 from workbench.session.siting import Siting
 from workbench.session.spanning import Spanning
@@ -38,6 +39,7 @@ class Session(
     Configuring,
     ListingLive,
     Attaching,
+    Revealing,
     RollingOut,
     Spanning,
     Recovering,

@@ -36,7 +36,20 @@ _ALIKE = {
 _TAKEN = {"ctrl+c": "copies what the mouse marked", "g": "twice is the first row of a table"}
 _MOVING = {"escape", "tab", "space", "backspace", "delete", "shift+tab"}
 """With the keys that move in tables: pressed without a thought, so nothing that changes anything may lie there."""
-_CHANGING = {"approve", "ask", "drop", "force", "quit", "resume", "revert", "roll_back", "stop", "write", "ask_to_quit"}
+_CHANGING = {
+    "approve",
+    "ask",
+    "drop",
+    "force",
+    "quit",
+    "resume",
+    "reveal",
+    "revert",
+    "roll_back",
+    "stop",
+    "write",
+    "ask_to_quit",
+}
 _TYPED = {*commands.ACTS, "allow-writes", "apply", "destroy", "run", "rollback", "recover"}
 _SPELLED = {each.value for each in Keys} | {f"ctrl+{each}" for each in "abcdefghijklmnopqrstuvwxyz"}
 

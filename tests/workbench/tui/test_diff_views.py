@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from runtimes.base import Unreachable
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import FRONT, LARGE, SMALL, opened, released, says, shown, state, until, workbench
-from workbench.engine.changes import Op
+from workbench.engine.changes import ChangeClass, FieldChange, Op
+from workbench.engine.errors import Refused
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -203,3 +207,75 @@ async def test_a_field_is_left_to_others_by_a_rule_that_is_shown_before_it_is_wr
         "# the web\nname: web  # its name\nignore:\n  - kind: apps/Deployment\n    name: front\n"
         "    path: spec.replicas\n    reason: load decides\n"
     )
+
+
+async def at_the_secret(app: WorkbenchApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("d")
+    await until(pilot, lambda: says(app, "~4 update") and not state(app).busy)
+    while "Secret" not in str(app.screen.query_one("#changes", ResourceTable).current):
+        await pilot.press("n")
+
+
+def revealed(app: WorkbenchApp) -> list[str]:
+    return [each for each in shown(app) if "canary" in each]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_a_secret_is_shown_after_its_word_on_record_and_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=size) as pilot:
+        await released(pilot)
+        changed(app)
+        await at_the_secret(app, pilot)
+        entries = len(app.session.audit().entries())
+        await pilot.press("R", "R", "enter", *"yes", "enter", "escape")
+        assert not revealed(app) and len(app.session.audit().entries()) == entries
+        for away in ("escape", "n", "c", "ctrl+p", "colon"):
+            await pilot.press("R", *"reveal", "enter")
+            await until(pilot, lambda: len(revealed(app)) == 2)
+            assert any("canary-4f1d" in each for each in revealed(app)), "what is live"
+            assert any("canary-77aa" in each for each in revealed(app)), "what is configured"
+            if away == "colon":
+                await check_that_nothing_has_it(app, pilot)
+                break
+            await pilot.press(away)
+            assert not revealed(app)
+            if away == "n":
+                await pilot.press("N")
+            if away in ("c", "ctrl+p"):
+                await pilot.press("escape")
+                if away == "c":
+                    await at_the_secret(app, pilot)
+                await until(pilot, lambda: isinstance(app.screen, DiffScreen))
+                assert not revealed(app)
+        trail = app.session.audit().entries()
+        assert trail[0].action == "reveal secret" and "data.token" in trail[0].detail
+        assert len(trail) == entries + 5 and "canary" not in repr(trail)
+    app.leave()
+    assert not [each for each in (tmp_path / "state").rglob("*") if each.is_file() and b"canary" in each.read_bytes()]
+
+
+async def check_that_nothing_has_it(app: WorkbenchApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("y", "S")
+    assert "canary" not in app.clipboard and not list(Path.cwd().glob("*.svg"))
+    app.run_command("export md", app.screen)  # type: ignore[arg-type]
+    await pilot.pause()
+    (written,) = Path.cwd().glob("*.md")
+    assert "canary" not in written.read_text()
+    assert not any("canary" in repr(each) for each in app.command_log.acts)
+
+
+async def test_a_read_only_session_reveals_nothing(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"), is_read_only=True)
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "+8 create") and not state(app).busy)
+        change = next(each for each in state(app).diff.changes if "Secret" in str(each.address))  # type: ignore[union-attr]
+        field = FieldChange(("stringData", "token"), Op.ADD, ChangeClass.INTENDED, is_masked=True)
+        with pytest.raises(Refused):
+            await app.session.reveal(change, field, confirm="reveal")
+        assert not app.session.audit().entries()

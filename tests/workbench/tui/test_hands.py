@@ -93,6 +93,16 @@ class Hands:
         await self.pilot.press("A")
         await until(self.pilot, lambda: isinstance(self.app.screen, AdoptScreen) and says(self.app, "an apply then"))
 
+    async def secret(self) -> None:
+        await self.typed("diff vault/dev")
+        await until(self.pilot, lambda: says(self.app, "drift") and not state(self.app).busy)
+        for _ in range(9):
+            await self.pilot.press("R")
+            if self.is_asking():
+                await self.pilot.press("escape")
+                return
+            await self.pilot.press("right_curly_bracket")
+
     async def ignoring(self) -> None:
         await self.typed("diff vault/dev")
         await until(self.pilot, lambda: says(self.app, "drift") and not state(self.app).busy)
@@ -147,6 +157,7 @@ class Hands:
 ASKS: dict[str, Scene] = {
     "adopt.write": Hands.adoption,
     "ignore.write": Hands.ignoring,
+    "diff.reveal-a-secret": Hands.secret,
     "bookmarks.take-away": Hands.bookmarks,
     "plan.apply": Hands.destruction,
     "recovery.run": Hands.recovery,

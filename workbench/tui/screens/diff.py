@@ -6,22 +6,27 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.containers import Container, VerticalScroll
 
-from runtimes.base import Address, KubernetesId
+from runtimes.base import Address, KubernetesId, RuntimeFailure, format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.events import Action
 from workbench.present import clusters, diff, diff_export, diff_sides, durations
+from workbench.present.revealed import lines as revealed_lines
 from workbench.present.rows import Key, Row
 from workbench.present.text import Line, Span, Tone, line
+from workbench.project import WorkbenchError
+from workbench.session.revealing import WORD
 from workbench.tui import saving
 from workbench.tui.frame import Frame
 from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 NARROW = 36
 """What a field may take in one line of a pane at least."""
+REVEALED_SECONDS = 30.0
 CONTEXTS = (1, 3, 10, None)
 """So many lines of the configuration around a field that changes; None: all."""
 
@@ -35,6 +40,8 @@ class DiffScreen(Frame):
     DiffScreen.-narrow #panes { layout: vertical; }
     DiffScreen #changes { width: 5fr; }
     DiffScreen #fields { width: 7fr; border-left: solid $panel; }
+    DiffScreen #revealed { display: none; height: auto; max-height: 9; padding: 0 1; background: $warning 10%; }
+    DiffScreen #revealed.shown { display: block; }
     DiffScreen.-narrow #changes { width: 1fr; height: 8; }
     DiffScreen.-narrow #fields { width: 1fr; border-left: none; border-top: solid $panel; }
     """
@@ -55,6 +62,7 @@ class DiffScreen(Frame):
         Binding("space", "leave_out", "Leave out", show=False),
         Binding("E", "export", "Export", show=False),
         Binding("I", "ignore", "Leave to others ...", show=False),
+        Binding("R", "reveal", "Reveal a secret ...", show=False),
         Binding("D", "drift", "Drift only"),
         Binding("s", "source", "Go to source"),
         Binding("r", "reload", "Compare again"),
@@ -64,6 +72,7 @@ class DiffScreen(Frame):
     has_sides = False
     has_context = False
     _level = 1
+    _to_reveal: tuple[Change, FieldChange] | None = None
     _goes_on = 0
 
     def body(self) -> ComposeResult:
@@ -71,6 +80,9 @@ class DiffScreen(Frame):
         with Container(id="panes"):
             yield ResourceTable(diff.CHANGE_COLUMNS, id="changes", empty="comparing ...")
             yield ResourceTable(diff.FIELD_COLUMNS, id="fields", header=False, empty="")
+        with VerticalScroll(id="revealed", can_focus=False):
+            yield ToneText(id="secret", wrap=True)
+        yield TypedConfirmation("Reveal", "that is not the word: nothing was revealed")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -144,6 +156,8 @@ class DiffScreen(Frame):
         return super().status()
 
     def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:
+        if self.is_revealing:
+            self.hide_secret()
         if event.table.id == "changes":
             self._show_fields()
 
@@ -260,6 +274,69 @@ class DiffScreen(Frame):
         else:
             return field
         return None
+
+    # --- a secret in clear: it stands on this screen alone, in no table, until the cursor or the screen goes elsewhere
+
+    def action_reveal(self) -> None:
+        change, key = self._change(), self.query_one("#fields", ResourceTable).current
+        field = next((each for each in change.fields if each.path == _path(key)), None) if change else None
+        if change is None or field is None or not field.is_masked:
+            self.notify("put the cursor on a masked field that changes, in the other pane (tab)", severity="warning")
+            return
+        self.hide_secret()
+        self._to_reveal = change, field
+        name = Span(f"{format_path(field.path)} of {change.address}", Tone.KEY)
+        question = line("type ", Span(WORD, Tone.STRONG), " to see ", name, "; the audit trail has that you did")
+        self.query_one(TypedConfirmation).ask(question, WORD)
+
+    def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
+        if self._to_reveal is not None:
+            self.run_worker(self._reveal(*self._to_reveal, event.phrase), group="reveal", exclusive=True)
+
+    def on_typed_confirmation_closed(self) -> None:
+        self.query_one("#fields").focus()
+
+    async def _reveal(self, change: Change, field: FieldChange, word: str) -> None:
+        try:
+            found = await self.workbench.session.reveal(change, field, confirm=word)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self.notify(f"{error}. {error.hint}", severity="error")
+            return
+        if self.is_current and self._to_reveal == (change, field):
+            self.query_one("#secret", ToneText).show_all(revealed_lines(found))
+            self.query_one("#revealed").add_class("shown")
+            self.set_timer(REVEALED_SECONDS, self.hide_secret)
+
+    def hide_secret(self) -> None:
+        """Takes the secret from the screen, and one that is on its way."""
+        self._to_reveal = None
+        self.workers.cancel_group(self, "reveal")
+        if self.query("#secret"):
+            self.query_one("#secret", ToneText).show_all(())
+            self.query_one("#revealed").remove_class("shown")
+
+    @property
+    def is_revealing(self) -> bool:
+        return bool(self.query("#revealed.shown"))
+
+    def on_screen_suspend(self) -> None:
+        self.query_one(TypedConfirmation).close()
+        self.hide_secret()
+
+    def action_picture(self) -> None:
+        if self.is_revealing:
+            self.notify("a secret is on the screen: escape takes it away first", severity="warning")
+        else:
+            super().action_picture()
+
+    def action_back(self) -> None:
+        question = self.query_one(TypedConfirmation)
+        if question.is_asked:
+            question.close()
+        elif self.is_revealing:
+            self.hide_secret()
+        else:
+            super().action_back()
 
     def action_drift(self) -> None:
         self.drift_only = not self.drift_only
