@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
+@click.option("--web", is_flag=True, help="show the screens in a browser of this machine, for looking alone")
 @click.option("--stdio", is_flag=True, help="serve over standard input and output until the input ends")
 @click.option(
     "--framing",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def command(
     context: Context,
+    web: bool,
     stdio: bool,
     framing: str,
     port: int,
@@ -59,12 +61,19 @@ def command(
     """Answer programs: the verbs of the workbench and the official KCL service, as JSON-RPC 2.0.
 
     Over loopback it prints one line of JSON, where it listens and where the token is, and serves until ^C. Nothing is
-    written unless an option allows it.
+    written unless an option allows it. With --web it answers people: the screens, to look at in a browser here.
     """
     if stdio and (port or token_file):
         raise click.UsageError("--stdio has no port and no token: its client is whoever started it")
+    if web and (stdio or allow_edits or allow_apply or show_secrets):
+        raise click.UsageError("--web is for looking: it goes with --port and --token-file alone")
     if framing != "lines" and not stdio:
         raise click.UsageError("--framing goes with --stdio")
+    if web:
+        from workbench.cli import web_serving
+
+        anyio.run(web_serving.serve, context, workdir, port, token_file, _until_stopped)
+        return
     from workbench.serving.verbs import Allowed
 
     allowed = Allowed(allow_edits, allow_apply, show_secrets)

@@ -46,7 +46,7 @@ async def serving(calls: Calls, token: str, port: int) -> AsyncIterator[int]:
     )
     await runner.setup()
     try:
-        await _listen(runner, port)
+        await listen(runner, port)
         server.port = runner.addresses[0][1]
         yield server.port
     finally:
@@ -55,7 +55,13 @@ async def serving(calls: Calls, token: str, port: int) -> AsyncIterator[int]:
             await runner.cleanup()
 
 
-async def _listen(runner: web.AppRunner, port: int) -> None:
+def names_of(port: int) -> frozenset[str]:
+    """How requests to this server name it: a page whose name leads here names another."""
+    return frozenset((f"{ADDRESS}:{port}", f"localhost:{port}"))
+
+
+async def listen(runner: web.AppRunner, port: int) -> None:
+    """Raises `CannotListen`."""
     try:
         await web.TCPSite(runner, ADDRESS, port).start()
     except OSError as error:
@@ -86,7 +92,7 @@ class _Server:
             return _refused(error.status, f"{request.method} {request.path}: {error.reason}")
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        names = {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
+        names = names_of(self.port)
         if request.headers.getall("Host", []) not in [[each] for each in names]:
             return _refused(403, "the Host of the request is not this server")
         origins = request.headers.getall("Origin", [])

@@ -33,7 +33,7 @@ from workbench.present import errors, glyphs
 from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import attaching, commands, custom_running, equivalents, places
+from workbench.tui import attaching, commands, custom_running, equivalents, places, served
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
@@ -140,6 +140,7 @@ class WorkbenchApp(WithNames, App[int]):
         open_at: str = "",
         message: str = "",
         restores: bool = False,
+        is_served: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         super().__init__()
@@ -147,6 +148,8 @@ class WorkbenchApp(WithNames, App[int]):
         if session.settings.is_ascii:
             self._filters.append(OnlyAscii())
         self.now = now
+        self.is_served = is_served
+        """Whether others look at it in a browser: nothing then is left but looking (`served`)."""
         self.session = session
         self.konfig: KonfigTree = session.tree()
         self.places: Mapping[str, ClusterIdentity | RuntimeFailure] = session.clusters()
@@ -190,7 +193,7 @@ class WorkbenchApp(WithNames, App[int]):
         self.animation_level = "none"
         self.set_class(self.is_ascii, ASCII_CLASS)
         self._take_keymap()
-        self.custom = custom_running.load(self, (*_WORDS, "q"))
+        self.custom = {} if self.is_served else custom_running.load(self, (*_WORDS, "q"))
         screen = BrowseScreen()
         self.push_screen(screen)
         if self._open_at:
@@ -298,7 +301,15 @@ class WorkbenchApp(WithNames, App[int]):
         names = [each.name for each in self.konfig.clusters.clusters]
         self.kind_names = await self.session.kind_names(names) or self.kind_names
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if self.is_served and (action in served.NOT_OF_THE_APP or not served.is_place(action, parameters)):
+            return False
+        return super().check_action(action, parameters)
+
     def open_stack(self, state: StackState, name: str) -> None:
+        if self.is_served and name not in served.SCREENS:
+            self.notify(served.REFUSAL, severity="warning")
+            return
         self.push_screen(self._made(state, name))
 
     def _made(self, state: StackState, name: str) -> Frame:
@@ -326,7 +337,9 @@ class WorkbenchApp(WithNames, App[int]):
     def action_switch_to(self, name: str) -> None:
         """From one screen of a stack to another of the same stack."""
         current = self.screen
-        if isinstance(current, Frame) and current.shown_state is not None:
+        if self.is_served and name not in served.SCREENS:
+            self.notify(served.REFUSAL, severity="warning")
+        elif isinstance(current, Frame) and current.shown_state is not None:
             self.switch_screen(self._made(current.shown_state, name))
 
     def run_command(self, text: str, screen: Frame, *, is_typed: bool = True) -> None:
@@ -335,6 +348,9 @@ class WorkbenchApp(WithNames, App[int]):
         if word and is_typed:
             others = (each for each in self.command_history if each != text.strip())
             self.command_history = [*others, text.strip()][-HISTORY:]
+        if self.is_served and not served.is_command(word, _COMMANDS):
+            self.notify(served.REFUSAL, severity="warning")
+            return
         if word in ("q", "quit"):
             self.ask_to_quit(is_sure=True)
             return

@@ -19,7 +19,7 @@ from workbench.present import clusters, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
-from workbench.tui import filters
+from workbench.tui import filters, served
 from workbench.tui.key_names import WithNames
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState
@@ -335,6 +335,12 @@ class Frame(WithNames, Screen[None]):
             self.workbench.run_command(event.value, self)
 
     # --- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leaves to who looks on in a browser what is for looking."""
+        if self.workbench.is_served and not served.is_action(action, parameters):
+            return False
+        return super().check_action(action, parameters)
 
     def action_toggle_help(self) -> None:
         if self.query("HelpPanel"):
