@@ -38,22 +38,28 @@ class State:
     digest: str
     is_reliable: bool = True
     """Whether this is certainly what a compilation read."""
+    lead: str | None = ""
+    """Where the path led, "" for to itself, None for where nobody may read."""
 
-    def plain(self) -> tuple[Stamp | None, str, bool]:
+    def plain(self) -> tuple[Stamp | None, str, bool, str | None]:
         """As JSON can tell it."""
-        return (self.stamp, self.digest, self.is_reliable)
+        return (self.stamp, self.digest, self.is_reliable, self.lead)
+
+    def says(self, other: State) -> bool:
+        """Whether a compilation that read the one would have read the other."""
+        return self.is_reliable and (self.digest, self.lead) == (other.digest, other.lead)
 
 
 UNRELIABLE: Final = State(None, "moved", is_reliable=False)
 """Of what may have been another when it was read."""
 
 
-def state_of(stamp: Any, digest: str, is_reliable: bool) -> State:
+def state_of(stamp: Any, digest: str, is_reliable: bool, lead: str | None) -> State:
     """The inverse of `State.plain`. Raises ValueError or TypeError for a stamp that is none."""
     if not stamp:
-        return State(stamp, digest, is_reliable)
+        return State(stamp, digest, is_reliable, lead)
     written, changed, size, inode, device = stamp
-    return State((written, changed, size, inode, device), digest, is_reliable)
+    return State((written, changed, size, inode, device), digest, is_reliable, lead)
 
 
 def look_again(path: str, before: State, files: Files, clock: Clock = now) -> State:

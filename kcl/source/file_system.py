@@ -14,7 +14,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Protocol
 
 from kcl.diagnostics import Code, KclError, error
-from kcl.memo.inputs import Clock, direct_stamps, now, stamp, stamp_of, stamps
+from kcl.memo.inputs import Clock, Stamp, direct_stamps, now, stamp, stamp_of, stamps
 from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git, is_normal
 from kcl.regular import is_given, open_there, read_given, read_regular
 
@@ -171,10 +171,15 @@ class BoundedFileSystem:
         return self._lookup.plain_folders
 
     def stamp(self, path: str) -> Hashable | None:
+        return self.stamp_and_lead(path)[0]
+
+    def stamp_and_lead(self, path: str) -> tuple[Stamp | None, str | None]:
+        """The stamp of a path, and where it leads; None for both where that lies outside of the bounds."""
         seen = self._lookup.look(path)
         if seen is None:
-            return None
-        return stamp(seen.path, self._clock) if seen.state is None else stamp_of(seen.state, self._clock)
+            return None, None
+        found = stamp(seen.path, self._clock) if seen.state is None else stamp_of(seen.state, self._clock)
+        return found, seen.path
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
         taken, links, folders = direct_stamps(paths, self._clock)

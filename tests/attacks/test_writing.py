@@ -24,9 +24,9 @@ _COMPILE = ("compile", "--all", "--into", "specs", "--jobs", "1")
 
 def _index(file: str, stack: str = "web/gone", **more: Any) -> str:
     """A record of earlier compilations, as a repository may bring it along."""
-    written = [None, "", True]
+    written = [None, "", True, ""]
     stacks = {stack: ["key", file, written, 1, 0, []]}
-    return json.dumps({"format": 2, "paths": [], "states": [], "sets": [[]], "stacks": stacks, **more})
+    return json.dumps({"format": 3, "paths": [], "states": [], "sets": [[]], "stacks": stacks, **more})
 
 
 # --- files that a record names
@@ -67,20 +67,20 @@ def test_a_record_that_came_with_the_repository_deletes_nothing_outside(
     "text",
     [
         "[" * 200_000,
-        '{"format": 2, "paths": 5}',
+        '{"format": 3, "paths": 5}',
         _index("a\0b"),
         _index("\ud800"),
-        _index("web/gone.yaml", paths=["a\0b"], states=[[None, "", True]]),
-        _index("web/gone.yaml", paths=[0], states=[[None, "", True]]),
-        _index("web/gone.yaml", paths=[["a"]], states=[[None, "", True]]),
-        json.dumps({"format": 2, "paths": [], "states": [], "sets": [[]], "stacks": {"web/dev": [1, 2, 3, 4, 0, 6]}}),
+        _index("web/gone.yaml", paths=["a\0b"], states=[[None, "", True, ""]]),
+        _index("web/gone.yaml", paths=[0], states=[[None, "", True, ""]]),
+        _index("web/gone.yaml", paths=[["a"]], states=[[None, "", True, ""]]),
+        json.dumps({"format": 3, "paths": [], "states": [], "sets": [[]], "stacks": {"web/dev": [1, 2, 3, 4, 0, 6]}}),
         json.dumps(
             {
-                "format": 2,
+                "format": 3,
                 "paths": [],
                 "states": [],
                 "sets": [[]],
-                "stacks": {"web/dev": ["k", "web/dev.yaml", [None, "", True], "many", 0, []]},
+                "stacks": {"web/dev": ["k", "web/dev.yaml", [None, "", True, ""], "many", 0, []]},
             }
         ),
     ],

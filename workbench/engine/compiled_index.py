@@ -1,8 +1,9 @@
 """What the Specs in a folder were made from, so that the next run compiles only what an edit touches.
 
 For every stack the files it was read from, and for every such file what it held then (`kcl.memo.contents`): a file is
-read again only where its stamp is another, a folder counts as what it lists, a missing file as missing. The record is
-one JSON file beside the Specs. One that cannot be read, or was written by another version, is as good as none.
+read again only where its stamp is another, a folder counts as what it lists, a missing file as missing, and where links
+lead counts for all, since a package may get out of its root so. The record is one JSON file beside the Specs. One that
+cannot be read, or was written by another version, is as good as none.
 
 A record may have come with the repository, and says what is to be removed and what is up to date: it is believed of
 files that a compilation would write, and of nothing else. One that is a link is not read. What it names outside of the
@@ -17,7 +18,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from kcl import whole_file
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
@@ -29,9 +30,7 @@ from workbench.engine.errors import EngineError
 from workbench.project import lies_below
 
 INDEX_FILE = ".konfig-index.json"
-_FORMAT = 2
-_ELSEWHERE = "elsewhere, "
-"""Begins what stands for the content of a path outside of the repository, which is not read."""
+_FORMAT = 3
 NOTHING_WRITTEN = State(None, "")
 
 
@@ -61,13 +60,13 @@ class Index:
     def __init__(self, folder: Path, bounds: Bounds, clock: Clock = now) -> None:
         self.folder = folder
         self.clock = clock
-        self._within = BoundedFileSystem(bounds, clock)
+        self._bounds = bounds
         self.records: dict[str, Record] = {}
         self.ignored: tuple[str, ...] = ()
         """Stacks whose record names a file that lies outside of the folder."""
         self._states: dict[str, State] = {}
-        self._as_looked_at: dict[str, Stamp | None] = {}
-        """The stamps of now, settled or not, of what was looked at in this run before anything was compiled."""
+        self._as_looked_at: dict[str, tuple[Stamp | None, str | None]] = {}
+        """The stamps, settled or not, and leads of what was looked at in this run before anything was compiled."""
         self._read_since: dict[str, Moment] = {}
         """What was read by compilations of this run, and when the run began."""
         self._sets: dict[frozenset[str], frozenset[str]] = {}
@@ -99,9 +98,10 @@ class Index:
     def drop_outdated(self) -> dict[str, Record]:
         """Looks at every file again, and forgets (and returns) the stacks that read one with another content now."""
         changed = set()
+        within = BoundedFileSystem(self._bounds, self.clock)
         for path, before in self._states.items():
-            now = self._look(path, before)
-            if now.digest != before.digest or not before.is_reliable:
+            now = self._look(path, before, within)
+            if not before.says(now):
                 changed.add(path)
             self._states[path] = now
         touched: dict[frozenset[str], bool] = {}
@@ -132,21 +132,13 @@ class Index:
         shared = self._kept(record.shared)
         self.records[stack] = Record(record.key, record.file, record.written, record.lines, shared, record.own)
 
-    def _look(self, path: str, before: State) -> State:
+    def _look(self, path: str, before: State, within: BoundedFileSystem) -> State:
         """As `look_again`, of a path that a record names."""
-        found = self._within.stamp(path)
-        is_within = found is not None or self._within.refusal(path) is None  # a link above it may lead out by now
-        if not is_within:
-            found = stamp(path, self.clock)
-        self._as_looked_at[path] = stamp_as_it_is(path) if found is None else cast("Stamp", found)
-        if found is not None and found == before.stamp and is_within != before.digest.startswith(_ELSEWHERE):
+        found, lead = _stamp_and_lead(path, within, self.clock)
+        self._as_looked_at[path] = stamp_as_it_is(path) if found is None else found, lead
+        if found is not None and (found, lead) == (before.stamp, before.lead):
             return before
-        return self._state(path, cast("Stamp | None", found))  # the disk has no others
-
-    def _state(self, path: str, found: Stamp | None) -> State:
-        if self._within.refusal(path) is None:
-            return State(found, digest_of_path(path, self._within))
-        return State(found, f"{_ELSEWHERE}{found}", is_reliable=found is not None)
+        return _state(path, found, lead, within)
 
     def _confirm(self) -> None:
         """Looks at what the compilations of this run read, once more.
@@ -154,15 +146,17 @@ class Index:
         What may have changed since the run began is compiled again next time, also where it is now what it was before:
         a compilation may have read something else in between.
         """
+        within = BoundedFileSystem(self._bounds, self.clock)
         for path in self._read_since.keys() & self._as_looked_at.keys():
-            was = self._as_looked_at[path]
-            if was is None or stamp_as_it_is(path) != was:
+            was, lead = self._as_looked_at[path]
+            if was is None or (stamp_as_it_is(path), _stamp_and_lead(path, within, self.clock)[1]) != (was, lead):
                 self._states[path] = UNRELIABLE
         new = {path: began for path, began in self._read_since.items() if path not in self._states}
         for began in set(new.values()):
             paths = [path for path, since in new.items() if since == began]
             for path, found in settled_each(paths, began, self.clock).items():
-                self._states[path] = UNRELIABLE if found is None else self._state(path, found)
+                lead = _stamp_and_lead(path, within, self.clock)[1]
+                self._states[path] = UNRELIABLE if found is None else _state(path, found, lead, within)
 
     def _kept(self, paths: frozenset[str]) -> frozenset[str]:
         return self._sets.setdefault(paths, paths)
@@ -194,6 +188,20 @@ class Index:
         states = [self._states[path].plain() for path in numbers]
         document = {"format": _FORMAT, "paths": list(numbers), "states": states, "sets": members, "stacks": stacks}
         write_private(self.folder / INDEX_FILE, json.dumps(document, separators=(",", ":")).encode())
+
+
+def _stamp_and_lead(path: str, within: BoundedFileSystem, clock: Clock) -> tuple[Stamp | None, str | None]:
+    """As a `State` has them. Of what lies elsewhere, which is not read, only the stamp counts."""
+    found, real = within.stamp_and_lead(path)
+    if real is None:
+        return stamp(path, clock), None
+    return found, "" if real == path else real
+
+
+def _state(path: str, found: Stamp | None, lead: str | None, within: BoundedFileSystem) -> State:
+    if lead is None:
+        return State(found, str(found), found is not None, lead)
+    return State(found, digest_of_path(path, within), lead=lead)
 
 
 def written_state(file: Path, content: bytes) -> State:

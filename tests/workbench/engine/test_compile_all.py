@@ -157,6 +157,38 @@ def test_files_touched_without_a_change_are_nothing(wanted: Wanted) -> None:
     assert not _run(wanted)
 
 
+def test_a_folder_that_a_link_leads_to_is_another_and_the_same_again_once_it_is_back(tmp_path: Path) -> None:
+    """All files have the content, the stamp and the path they had, and the package has got out of its root."""
+    root = tmp_path / "repository"
+    texts = {
+        "kcl.mod": '[package]\nname = "r"\n[dependencies]\nparts = { path = "./lib/parts" }\n',
+        "lib/parts/kcl.mod": '[package]\nname = "parts"\n',
+        "lib/parts/sizes/sizes.k": "large = 3\n",
+        "clusters.yaml": "clusters: {}\n",
+        "app/project.yaml": "name: app\n",
+        "app/dev/stack.yaml": "name: dev\n",
+        "app/dev/main.k": "import parts.sizes\n\n"
+        '{apiVersion = "v1", kind = "ConfigMap", metadata.name = "a", data.size = str(sizes.large)}\n',
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    wait_until_settled()
+    wanted = Wanted(discover(root), CompileInputs(), tmp_path / "specs")
+    here = lambda chunks: map(compile_chunk, chunks)  # noqa: E731
+
+    def failures() -> dict[str, str]:
+        return {name: each.failure.message for name, each in _run(wanted, here).items() if each.failure is not None}
+
+    assert failures() == {} and not _run(wanted, here)
+    (root / "lib" / "parts" / "sizes").rename(root / "elsewhere")
+    (root / "lib" / "parts" / "sizes").symlink_to(root / "elsewhere")
+    assert "Cannot find the module parts.sizes" in failures()["app/dev"]
+    (root / "lib" / "parts" / "sizes").unlink()
+    (root / "elsewhere").rename(root / "lib" / "parts" / "sizes")
+    assert failures() == {} and (wanted.folder / "app" / "dev.yaml").is_file()
+
+
 def test_new_files_count(wanted: Wanted) -> None:
     _run(wanted)
     project = wanted.tree.root / "domains/d000/app-00004"
