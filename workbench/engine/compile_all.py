@@ -185,7 +185,7 @@ def prepare(wanted: Wanted, clock: Clock = now) -> Batch:
             index.records.pop(name, None)
         if name not in stacks or record.file != spec_file(stacks[name].path, wanted.format):
             _remove(wanted.folder, record.file)
-    chosen = _touched(wanted, known) if wanted.only is not None else stacks.keys()
+    chosen = _touched(wanted, known, index) if wanted.only is not None else stacks.keys()
     outdated = [each for name, each in stacks.items() if name not in index.records]
     stale = tuple(each for each in outdated if each.name in chosen)
     return Batch(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index.ignored, index, keys)
@@ -300,18 +300,19 @@ def _chunks(wanted: Wanted, stacks: Sequence[Stack]) -> Sequence[Chunk]:
     return [replace(whole, stacks=tuple(stacks[at : at + size])) for at in range(0, len(stacks), size)]
 
 
-def _touched(wanted: Wanted, known: Mapping[str, Record]) -> frozenset[str]:
+def _touched(wanted: Wanted, known: Mapping[str, Record], index: Index) -> frozenset[str]:
     """Returns the stacks that the files in `only` touch: exactly where a stack was compiled, else by place."""
     files = {str(each): each for each in wanted.only or ()}
-    folders = {os.path.dirname(each) for each in files}
+    meant = index.meant(files)
+    folders = index.meant({os.path.dirname(each) for each in files})
     read: dict[StackPath, frozenset[Path]] = {}
     for stack in wanted.tree.stacks():
         record = known.get(stack.name)
         if record is not None:
-            found = record.has_read(files)
-            # a file that is new was not read: its folder was
-            if not found and record.has_read(folders):
-                found = frozenset(each for each in files if os.path.dirname(each) in record.own | record.shared)
+            found = {meant[each] for each in record.has_read(meant)}
+            if not found:  # a file that is new was not read: its folder was
+                listed = {folders[each] for each in record.has_read(folders)}
+                found = {each for each in files if os.path.dirname(each) in listed}
             read[stack.path] = frozenset(files[each] for each in found)
     return frozenset(map(str, affected(wanted.tree, files.values(), read).stacks))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,15 @@ class Index:
         for stack in outdated:
             del self.records[stack]
         return outdated
+
+    def meant(self, files: Collection[str]) -> dict[str, str]:
+        """Returns by recorded path the file that it means: itself, one it leads to, or a link that it lies below."""
+        links = [each for each in files if os.path.islink(each)]
+        found = {path: path for path in files if path in self._states}
+        found |= {path: state.lead for path, state in self._states.items() if state.lead and state.lead in files}
+        for link in links:
+            found |= {path: link for path in self._states if path.startswith(link + os.sep)}
+        return found
 
     def is_written(self, record: Record) -> bool:
         """Whether the Spec lies there as it was written."""

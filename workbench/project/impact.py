@@ -2,7 +2,8 @@
 
 What a stack was compiled from is known exactly only after compiling it; `affected` takes those sets where they are
 known and else falls back to the rule of place: a file inside a stack touches that stack, a file beside the stacks of a
-project (project.yaml, base/) touches them all, any other KCL or settings file may touch every stack.
+project (project.yaml, base/) touches them all, any other KCL or settings file, and any other link, may touch every
+stack.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def affected(
     tree: KonfigTree, files: Iterable[Path], read: Mapping[StackPath, frozenset[Path]] | None = None
 ) -> Impact:
     """Returns the stacks that changing `files` touches. `read` gives the files each compiled stack was read from."""
-    paths = [(tree.root / each).resolve() for each in files]
+    written = [tree.root / each for each in files]
+    paths = dict.fromkeys((*written, *(each.resolve() for each in written)))  # of a link, what it leads to as well
     known = read or {}
     folders = {stack.directory for stack in tree.stacks()} | {project.directory for project in tree.projects}
     homes = {_home(each, tree.root, folders) for each in paths}
@@ -54,4 +56,5 @@ def _home(file: Path, root: Path, folders: set[Path]) -> Path | None:
     for folder in file.parents:
         if folder in folders:
             return folder
-    return root if file.is_relative_to(root) and file.suffix in _READ_BY_STACKS else None
+    is_read = file.suffix in _READ_BY_STACKS or file.is_symlink()
+    return root if file.is_relative_to(root) and is_read else None

@@ -118,7 +118,8 @@ class Compiling(Opened):
 
         plugins = self._plain_plugins()
         self.refuse_outside(folder)
-        chosen = None if only is None else tuple((self._root / each).resolve() for each in only)
+        # a link is meant itself, and not what it leads to
+        chosen = None if only is None else tuple((self._root / each).parent.resolve() / each.name for each in only)
         return prepare(
             Wanted(
                 self.tree(),
