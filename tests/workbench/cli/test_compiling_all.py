@@ -97,6 +97,17 @@ def test_only_what_files_touch(wb: Wb, root: Path, tmp_path: Path) -> None:
     assert refused.code == ExitCode.ERROR and "git cannot tell what changed" in refused.err
 
 
+def test_a_link_that_leads_elsewhere_touches_who_reads_through_it(wb: Wb, root: Path, tmp_path: Path) -> None:
+    (root / "models").rename(root / "one")
+    shutil.copytree(root / "one", root / "two")
+    (root / "models").symlink_to("one")
+    run = ("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1")
+    assert wb(*run).out.startswith("2 compiled in ")
+    (root / "models").unlink()
+    (root / "models").symlink_to("two")
+    assert wb(*run, "--changed", "models").out.startswith("2 compiled in ")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
