@@ -390,9 +390,17 @@ class _Finding:
         if not place.is_relative_to(after.top):
             return False  # downloaded packages, settings of the user: both sides read the same
         there = str(before.top / place.relative_to(after.top))
-        if self._files_after.refusal(path) is not None or self._files_before.refusal(there) is not None:
-            return True  # a link leads out: what the compilation says of it is for both sides to say
+        led, led_before = self._lead(path, self._files_after), self._lead(there, self._files_before)
+        if led is None or led != led_before:
+            return (
+                True  # a link leads out, of the repository or of a package: what that comes to is for both sides to say
+            )
         return digest_of_path(path, self._files_after) != digest_of_path(there, self._files_before)
+
+    def _lead(self, path: str, files: BoundedFileSystem) -> str | None:
+        """Where a path of a side leads, from the top of that side; None where nobody may read."""
+        real = files.stamp_and_lead(path)[1]
+        return None if real is None else real.removeprefix(self._real_path(files.bounds.root))
 
     async def _compiled(self, stack: Stack, side: _Side, name: str) -> Compiled:
         asked = self._question

@@ -99,6 +99,24 @@ def test_a_secret_is_masked_on_both_sides(wb: Wb, shop: Path, tmp_path: Path) ->
         assert secret not in ended.text and secret[::-1] not in ended.text
 
 
+def test_the_same_text_behind_a_link_out_of_its_package_is_not_the_same(wb: Wb, shop: Path) -> None:
+    with (shop / "kcl.mod").open("a") as manifest:
+        manifest.write('[dependencies]\nparts = { path = "./lib/parts" }\n')
+    for name, text in {"lib/parts/kcl.mod": '[package]\nname = "parts"\n', "elsewhere/s.k": "size = 1\n"}.items():
+        (shop / name).parent.mkdir(parents=True, exist_ok=True)
+        (shop / name).write_text(text)
+    sizes = shop / "lib/parts/sizes"
+    sizes.symlink_to("../../elsewhere")
+    main = shop / "web/dev/main.k"
+    main.write_text(f"import parts.sizes\n{main.read_text()}_size = sizes.size\n")
+    commit(shop)
+    sizes.unlink()
+    (shop / "elsewhere").rename(sizes)
+    ended = wb("impact")
+    assert ended.code == 3 and "web/dev cannot be read or compiled before the change" in ended.out, ended.text
+    assert "Cannot find the module parts.sizes" in ended.out and "web/prod" not in ended.out
+
+
 def test_what_cannot_be_compiled_is_not_known(wb: Wb, shop: Path) -> None:
     (shop / "web/dev/main.k").write_text("}{\n")
     ended = wb("impact")
