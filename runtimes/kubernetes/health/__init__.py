@@ -16,6 +16,7 @@ from runtimes.kubernetes.health import (
     custom,
     daemonset,
     deployment,
+    gateway,
     job,
     platform,
     pod,
@@ -49,6 +50,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): platform.assess_definition,
     ("apiregistration.k8s.io", "APIService"): platform.assess_api_service,
     ("autoscaling", "HorizontalPodAutoscaler"): platform.assess_autoscaler,
+    ("certificates.k8s.io", "CertificateSigningRequest"): platform.assess_signing_request,
     ("policy", "PodDisruptionBudget"): platform.assess_observed,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): platform.assess_observed,
 }
@@ -74,6 +76,8 @@ def _rule(live: Object) -> Rule:
         rule = _RULES_BY_KIND.get(kind)
     if rule is not None:
         return rule
+    if group_of(live) == gateway.GROUP:
+        return gateway.assess
     return _exists if kind in _ALWAYS_CURRENT else custom.assess
 
 

@@ -57,6 +57,19 @@ def assess_autoscaler(live: Object, objects: Objects, now: datetime) -> Verdict:
     return current()
 
 
+def assess_signing_request(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """A person, or a controller in their place, says yes or no; then the signer makes the certificate."""
+    for type_ in ("Denied", "Failed"):
+        if state := condition(live, type_):
+            message = str(state.get("message") or type_.lower())
+            return failed(message, reason=str(state.get("reason") or type_), evidence=condition_text(state))
+    if status(live).get("certificate"):
+        return current("issued", "Issued")
+    approved = condition(live, "Approved")
+    what = "approved, and not signed yet" if approved else "nobody has approved it yet"
+    return in_progress(what, reason="NotSigned" if approved else "Pending", evidence=condition_text(approved) or what)
+
+
 def assess_observed(live: Object, objects: Objects, now: datetime) -> Verdict:
     """Kinds whose controller has nothing to say but that it has seen them."""
     return current() if is_observed(live) else unobserved(live)

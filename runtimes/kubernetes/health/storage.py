@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.kubernetes.health.verdict import Verdict, current, event_text, failed, in_progress
-from runtimes.kubernetes.objects import Object, Objects, status
+from runtimes.base.quantity import amount
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, event_text, failed, in_progress
+from runtimes.kubernetes.objects import Object, Objects, condition, is_true, mapping, spec, status
 
 
 def assess_claim(live: Object, objects: Objects, now: datetime) -> Verdict:
     match status(live).get("phase"):
         case "Bound":
-            return current("bound", "Bound")
+            return _bound(live)
         case "Lost":
             return failed("its volume is gone", reason="Lost", evidence="phase Lost")
     warning = objects.last_warning(live)
@@ -24,6 +25,35 @@ def assess_claim(live: Object, objects: Objects, now: datetime) -> Verdict:
         reason=str(event.get("reason")) if event else "Pending",
         evidence=event_text(event) or "phase Pending",
     )
+
+
+def _bound(live: Object) -> Verdict:
+    """A claim that asks for more than it has is being resized, by a controller and then by a node."""
+    wanted = mapping(mapping(spec(live).get("resources")).get("requests")).get("storage")
+    has = mapping(status(live).get("capacity")).get("storage")
+    if not _is_less(has, wanted):
+        return current("bound", "Bound")
+    what = f"bound with {has} of {wanted}"
+    resize = str(mapping(status(live).get("allocatedResourceStatuses")).get("storage") or "")
+    if resize.endswith("Infeasible"):
+        return failed(f"{what}: it cannot be resized", reason=resize, evidence=f"allocatedResourceStatuses {resize}")
+    for type_ in _RESIZING:
+        state = condition(live, type_)
+        if is_true(state) or (type_ in _RESIZE_ERRORS and state):
+            message = str(state.get("message") or "it is being resized")
+            return in_progress(f"{what}: {message}", reason=type_, evidence=condition_text(state))
+    return in_progress(f"{what}: nobody has begun to resize it", reason="Resizing", evidence=f"capacity {has}")
+
+
+_RESIZE_ERRORS = ("ControllerResizeError", "NodeResizeError")
+_RESIZING = (*_RESIZE_ERRORS, "FileSystemResizePending", "Resizing")
+
+
+def _is_less(has: object, wanted: object) -> bool:
+    try:
+        return has is not None and wanted is not None and amount(has) < amount(wanted)
+    except ValueError:
+        return False
 
 
 def assess_volume(live: Object, objects: Objects, now: datetime) -> Verdict:

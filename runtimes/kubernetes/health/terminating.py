@@ -29,14 +29,23 @@ def assess(live: Object, objects: Objects) -> Verdict:
         message = f"waits for {kind_of(kept_by[0])}/{name_of(kept_by[0])}"
     else:
         message = "its deletion was requested"
-    conditions = [
-        f"{each.get('type')}: {each.get('message')}"
-        for each in mappings(status(live).get("conditions"))
-        if kind_of(live) == "Namespace" and each.get("status") == "True"
-    ]
+    remaining = _remaining(live) if kind_of(live) == "Namespace" else ()
+    if remaining and not kept_by and not finalizers:
+        message = str(remaining[0].get("message"))  # what it waits for is not among the objects that are known
+    conditions = [f"{each.get('type')}: {each.get('message')}" for each in remaining]
     evidence = [f"deletionTimestamp {metadata(live).get('deletionTimestamp')}"]
     evidence += [f"finalizer {finalizers[0]}"] if finalizers else []
-    return terminating(message, evidence="; ".join(evidence + conditions[-1:]), because=tuple(kept_by))
+    return terminating(message, evidence="; ".join(evidence + conditions[:1]), because=tuple(kept_by))
+
+
+_CONTENT = ("NamespaceFinalizersRemaining", "NamespaceContentRemaining")
+
+
+def _remaining(namespace: Object) -> Sequence[Object]:
+    """What its controller says keeps a namespace: what it failed at, else what holds on to a finalizer, else all."""
+    found = [each for each in mappings(status(namespace).get("conditions")) if each.get("status") == "True"]
+    rank = {type_: place for place, type_ in enumerate(_CONTENT, 1)}
+    return sorted(found, key=lambda each: rank.get(str(each.get("type")), 0))
 
 
 def _kept_by(live: Object, objects: Objects, finalizers: Sequence[str]) -> Sequence[Object]:

@@ -1,0 +1,47 @@
+"""Kinds of the Gateway API, whose conditions are their own: Accepted, ResolvedRefs and Programmed.
+
+Gateways and classes have them in their status, routes and policies for each parent that they attach to
+(https://gateway-api.sigs.k8s.io/geps/gep-1364/). One that is False for the present generation keeps the object from
+working, and may become True when what it refers to appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, in_progress
+from runtimes.kubernetes.objects import Object, Objects, mapping, mappings, metadata, spec, status
+
+GROUP = "gateway.networking.k8s.io"
+_POSITIVE = ("Accepted", "ResolvedRefs", "Programmed")
+
+
+def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
+    generation = metadata(live).get("generation")
+    parents = mappings(spec(live).get("parentRefs"))
+    seen = 0
+    for where, state in _conditions(live):
+        if state.get("type") not in _POSITIVE:
+            continue
+        seen += 1
+        at = state.get("observedGeneration")
+        if isinstance(at, int) and isinstance(generation, int) and at < generation:
+            what = f"{where}{state.get('type')} speaks of generation {at}, not {generation}"
+            return in_progress(what, reason="NotObserved", evidence=f"observedGeneration {at} of {generation}")
+        if state.get("status") != "True":
+            message = str(state.get("message") or f"{state.get('type')} is {state.get('status')}")
+            reason = str(state.get("reason") or state.get("type"))
+            return in_progress(f"{where}{message}", reason=reason, evidence=condition_text(state))
+    if parents and not seen:
+        return in_progress("no gateway has taken it up yet", reason="Pending", evidence="status.parents is empty")
+    return current()
+
+
+def _conditions(live: Object) -> Iterator[tuple[str, Object]]:
+    for state in mappings(status(live).get("conditions")):
+        yield "", state
+    for parent in mappings(status(live).get("parents")):
+        name = mapping(parent.get("parentRef")).get("name") or "its parent"
+        for state in mappings(parent.get("conditions")):
+            yield f"{name}: ", state
