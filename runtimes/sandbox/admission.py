@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base.quantity import amount
+from runtimes.base.quantity import amount, canonical
 from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found
 from runtimes.sandbox.resources import Resource
@@ -324,7 +324,8 @@ def _maximum(name: str, bound: str, requests: Mapping[str, Any], limits: Mapping
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+    """A sum of amounts is told as the server writes one: `1500m`, not `1.5`."""
+    return value if isinstance(value, str) else canonical(f"{value:f}")
 
 
 # --- Nodes ---

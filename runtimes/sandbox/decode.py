@@ -625,6 +625,8 @@ def time_text(text: str, *, micro: bool) -> str:
     if match is None:
         rest, wanted = _where_time_fails(text)
         raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
+    if micro and match[7] is None:
+        raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{match[8]}" as ".000000"')
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
     except ValueError:

@@ -16,6 +16,7 @@ StatusKeeps = Literal["all", "labels", "owners", "nothing"]
 class Policy:
     """
     has_generation        the object counts changes of what it wants
+    keeps_generation      it stays at what it was when the object was made
     counted_metadata      parts of the metadata whose changes count as well
     unconditional_update  PUT works without a resourceVersion
     creates_on_update     PUT of a missing object creates it
@@ -26,6 +27,7 @@ class Policy:
     """
 
     has_generation: bool = True
+    keeps_generation: bool = False
     counted_metadata: tuple[str, ...] = ()
     unconditional_update: bool = True
     creates_on_update: bool = False
@@ -69,6 +71,7 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("rbac.authorization.k8s.io", "clusterroles"): _RBAC,
     ("rbac.authorization.k8s.io", "rolebindings"): _RBAC,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _RBAC,
+    ("scheduling.k8s.io", "priorityclasses"): replace(_PLAIN, keeps_generation=True),
     ("storage.k8s.io", "storageclasses"): replace(_UNCOUNTED, returns_deleted=True),
     ("storage.k8s.io", "csidrivers"): _STORAGE,
     ("storage.k8s.io", "csinodes"): _STORAGE,

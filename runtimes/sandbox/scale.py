@@ -102,12 +102,16 @@ def _with_owners(resource: Resource, parent: Object) -> Object:
 def update(state: State, call: Call, body: Any) -> Object:
     kind = _kind()
     obj = writing.read_body(call, kind, body)
-    name = obj["metadata"].get("name")
-    if name != call.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    _same_name(call, obj)
     parent = _parent(state, call.resource, call.namespace, call.name)
     before = _with_owners(call.resource, parent)
     return _store(state, call, parent, _tracked(state, call, kind, before, obj))
+
+
+def _same_name(call: Call, obj: Object) -> None:
+    name = obj["metadata"].get("name")
+    if name != call.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
 
 def patch(state: State, call: Call, body: Any, patch_type: PatchType, force: bool) -> Written:
@@ -116,6 +120,7 @@ def patch(state: State, call: Call, body: Any, patch_type: PatchType, force: boo
     before = _with_owners(call.resource, parent)
     if patch_type != "apply":
         obj = writing.patched(call, kind, before, body, patch_type)
+        _same_name(call, obj)
         return Written(_store(state, call, parent, _tracked(state, call, kind, before, obj)))
     try:
         merged = apply.server_side_apply(kind, before, body, call.manager, force, state.now, "scale")
@@ -137,6 +142,11 @@ def _tracked(state: State, call: Call, kind: KindSchema, before: Object, obj: Ob
 
 def _store(state: State, call: Call, parent: Object, scale: Object) -> Object:
     replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if replicas < 0 and call.resource.is_custom:
+        where = "." + ".".join(replicas_path(call.resource))
+        text = f"Invalid value: {replicas}: should be a non-negative integer"
+        cause = {"reason": "FieldValueInvalid", "message": text, "field": where}
+        raise invalid(call.resource.group, call.resource.kind, call.name, [cause])
     if replicas < 0:
         cause = {
             "reason": "FieldValueInvalid",

@@ -86,6 +86,8 @@ def _count_generation(resource: Resource, new: Object, old: Object) -> None:
     changed = next(wanted) != next(wanted)
     for part in rules.counted_metadata:
         changed = changed or new["metadata"].get(part) != old["metadata"].get(part)
+    if rules.keeps_generation:
+        changed = False
     if generation or changed:
         new["metadata"]["generation"] = generation + 1 if changed else generation
 
@@ -142,6 +144,11 @@ def prepare_status_update(resource: Resource, new: Object, old: Object, server: 
         result["metadata"]["generation"] = old["metadata"]["generation"]
     if resource.storage == ("", "persistentvolumes"):
         _note_phase_change(result, old, server)
+    elif resource.storage == ("apps", "daemonsets"):
+        count = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
+        result["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = count
+    elif resource.storage == ("", "pods") and not (result.get("status") or {}).get("qosClass"):
+        _keep(result.setdefault("status", {}), old.get("status") or {}, "qosClass")
     return result  # type: ignore[no-any-return]  # copied keeps the shape
 
 
@@ -199,7 +206,7 @@ def _create_service(service: Object, server: Server) -> None:
 def _update_service(new: Object, old: Object, server: Server) -> None:
     """A PUT that leaves address and ports out keeps them, unless the type no longer has any."""
     spec, before = new["spec"], old["spec"]
-    if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+    if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") in (None, before.get("clusterIPs")):
         # who changes the one address that older clients know means the list, too
         spec["clusterIPs"] = [spec["clusterIP"]] if spec.get("clusterIP") else []
     if spec.get("type") == "ExternalName" and wants_node_ports(before):
@@ -268,7 +275,7 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
                 500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full"
             )
         spec["clusterIP"], spec["clusterIPs"] = address, [address]
-    elif spec["clusterIP"] not in ("None", had):
+    elif spec["clusterIP"] not in ("None", had) and not had:  # one that had another is refused as it is checked
         _claim_address(service, server)
     if spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
         _allocate_health_port(spec, server)

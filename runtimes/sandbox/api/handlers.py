@@ -22,7 +22,15 @@ from runtimes.sandbox.api.requests import (
 )
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.decode import DecodeError, parse_json
-from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, bad_request, invalid, method_not_allowed
+from runtimes.sandbox.errors import (
+    ApiError,
+    JsonObject,
+    PlainFailure,
+    bad_request,
+    invalid,
+    method_not_allowed,
+    not_found,
+)
 from runtimes.sandbox.listing import Page, Selection
 from runtimes.sandbox.policies import policy
 from runtimes.sandbox.resources import Resource
@@ -112,9 +120,9 @@ def check_verb(resource: Resource, address: Address, verb: str) -> None:
     if address.subresource:
         sub = resource.subresources.get(address.subresource)
         if sub is None and not (resource.plural == "namespaces" and address.subresource == "finalize"):
-            raise no_resource()
+            raise not_found(resource.group, resource.plural, address.name) if resource.is_custom else no_resource()
         if sub is not None and verb not in sub.verbs:
-            raise method_not_allowed()
+            raise _not_supported(resource, verb) if resource.is_custom else method_not_allowed()
         return
     if address.namespace is None and resource.namespaced:
         if address.name:
@@ -127,6 +135,13 @@ def check_verb(resource: Resource, address: Address, verb: str) -> None:
         raise method_not_allowed()
     if verb in ("update", "patch", "delete") and not address.name:
         raise method_not_allowed()
+
+
+def _not_supported(resource: Resource, verb: str) -> ApiError:
+    """Of a custom resource, which is served by a server of its own."""
+    kind = f"{resource.plural}.{resource.group}"
+    details = {"group": resource.group, "kind": resource.plural}
+    return ApiError(405, "MethodNotAllowed", f'{verb} is not supported on resources of kind "{kind}"', details)
 
 
 def _check_verb(request: Request, verb: str) -> None:

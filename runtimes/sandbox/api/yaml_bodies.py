@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from runtimes.base.documents import load_yaml
+from runtimes.base.documents import DocumentError, load_yaml
 from runtimes.sandbox.decode import DecodeError, parse_json, plain
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.limits import LARGEST_YAML, check_values, too_large
@@ -80,6 +80,15 @@ def _shown(key: Any) -> str:
     if key.tag == _BOOLEAN:
         return "true" if key.value.lower() in ("yes", "true", "on", "y") else "false"
     return f'"{key.value}"'
+
+
+def told(error: DocumentError) -> str:
+    """A mistake in YAML in the words of the server, whose parser counts lines from 0 and whose scanner from 1."""
+    line = error.line - 1
+    if line <= 0:
+        return error.problem
+    is_parsers = error.problem.startswith("did not find expected")
+    return f"line {line if is_parsers else line + 1}: {error.problem}"
 
 
 def refuse_repeated(problems: list[str]) -> ApiError:

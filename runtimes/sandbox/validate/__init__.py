@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.validate import (
     autoscaling,
+    cluster_kinds,
     core,
     custom,
     events,
@@ -154,7 +155,9 @@ RULES: dict[tuple[str, str], Rules] = {
         jobs.job, jobs.job_update, on_update="full meta change", status_change=job_status.job_status
     ),
     ("batch", "CronJob"): Rules(jobs.cron_job, jobs.cron_job_update),
-    ("autoscaling", "HorizontalPodAutoscaler"): Rules(autoscaling.autoscaler, on_update="meta check"),
+    ("autoscaling", "HorizontalPodAutoscaler"): Rules(
+        autoscaling.autoscaler, on_update="meta check", status=autoscaling.autoscaler_status
+    ),
     ("autoscaling", "Scale"): Rules(others.scale, on_update="full"),
     ("policy", "PodDisruptionBudget"): Rules(
         workloads.disruption_budget,
@@ -187,6 +190,26 @@ RULES: dict[tuple[str, str], Rules] = {
         others.storage_class, others.storage_class_update, namespaced=False, on_update="full meta change"
     ),
     ("node.k8s.io", "RuntimeClass"): Rules(others.runtime_class, others.runtime_class_update, namespaced=False),
+    ("storage.k8s.io", "VolumeAttachment"): Rules(
+        cluster_kinds.volume_attachment, namespaced=False, on_update="meta check"
+    ),
+    ("storage.k8s.io", "CSIStorageCapacity"): Rules(cluster_kinds.storage_capacity, on_update="meta check"),
+    ("storage.k8s.io", "VolumeAttributesClass"): Rules(
+        cluster_kinds.volume_attributes_class, namespaced=False, on_update="meta check"
+    ),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): Rules(
+        cluster_kinds.flow_schema, namespaced=False, on_update="meta check"
+    ),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): Rules(
+        cluster_kinds.priority_level, namespaced=False, on_update="meta check"
+    ),
+    ("networking.k8s.io", "ServiceCIDR"): Rules(cluster_kinds.service_cidr, namespaced=False, on_update="meta check"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Rules(
+        cluster_kinds.admission_policy, namespaced=False, on_update="meta check"
+    ),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Rules(
+        cluster_kinds.admission_policy_binding, namespaced=False, on_update="meta check"
+    ),
     ("coordination.k8s.io", "Lease"): Rules(others.lease, on_update="meta check", own_finalizers=False),
 }
 

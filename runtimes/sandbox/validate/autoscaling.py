@@ -187,3 +187,8 @@ def _bounded(causes: Causes, value: int, least: int, most: int, path: str) -> No
         causes.invalid(path, value, f"must be greater than {'or equal to ' if least == 0 else ''}zero")
     if value > most:
         causes.invalid(path, value, f"must be less than or equal to {most}")
+
+
+def autoscaler_status(causes: Causes, obj: Object) -> None:
+    for name in ("currentReplicas", "desiredReplicas"):
+        causes.nonnegative(f"status.{name}", (obj.get("status") or {}).get(name))

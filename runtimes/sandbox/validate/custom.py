@@ -6,6 +6,7 @@ The words are those of the library that the server validates with; rules in CEL 
 from __future__ import annotations
 
 import base64
+import ipaddress
 import json
 import re
 import urllib.parse
@@ -36,6 +37,7 @@ def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
         return
     if not _has_type(causes, schema, value, path):
         _enumeration(causes, schema, value, path)
+        _combinations(causes, schema, value, path)
         return
     match value:
         case bool():
@@ -216,11 +218,31 @@ def _is_base64(value: str) -> bool:
     return True
 
 
+def _is_address(value: str, version: int) -> bool:
+    try:
+        return ipaddress.ip_address(value).version == version
+    except ValueError:
+        return False
+
+
+def _is_network(value: str) -> bool:
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return False
+    return "/" in value
+
+
+_HOSTNAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*")
 FORMATS: dict[str, Callable[[str], bool]] = {
     "date-time": _is_time,
     "date": _is_date,
     "uuid": lambda value: bool(re.fullmatch(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", value)),
-    "ipv4": lambda value: bool(re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}", value)),
+    "ipv4": lambda value: _is_address(value, 4),
+    "ipv6": lambda value: _is_address(value, 6),
+    "cidr": _is_network,
+    "mac": lambda value: bool(re.fullmatch(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", value)),
+    "hostname": lambda value: len(value) <= 255 and bool(_HOSTNAME.fullmatch(value)),
     "uri": _is_uri,
     "byte": _is_base64,
     "email": lambda value: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", value)),

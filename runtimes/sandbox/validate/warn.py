@@ -229,6 +229,14 @@ def _claim(new: Object, old: Object | None) -> list[str]:
     return found + _fractions(limits, ("storage",), "spec.resources")
 
 
+def _stateful_set(new: Object, old: Object | None) -> list[str]:
+    found = _templated(named=False)(new, old)
+    if (_spec(new).get("revisionHistoryLimit") or 0) < 0:
+        text = "a negative value retains all historical revisions; a value >= 0 is recommended"
+        found.append(f"spec.revisionHistoryLimit: {text}")
+    return found
+
+
 _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = {
     ("", "Pod"): _pod,
     ("", "Service"): _service,
@@ -236,7 +244,7 @@ _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = 
     ("", "ReplicationController"): _templated(named=True),
     ("apps", "Deployment"): _templated(named=True),
     ("apps", "ReplicaSet"): _templated(named=True),
-    ("apps", "StatefulSet"): _templated(named=False),
+    ("apps", "StatefulSet"): _stateful_set,
     ("apps", "DaemonSet"): _templated(named=False),
     ("batch", "Job"): _templated(named=True),
     ("batch", "CronJob"): _cron_job,

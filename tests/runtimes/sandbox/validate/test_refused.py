@@ -17,13 +17,22 @@ RECORDED: list[dict[str, Any]] = yaml.load(
     Path(__file__).with_name("refused.yaml").read_text(), Loader=yaml.CSafeLoader
 )
 RESOURCES = {
+    "CSIStorageCapacity": "csistoragecapacities.storage.k8s.io",
     "CustomResourceDefinition": "customresourcedefinitions.apiextensions.k8s.io",
+    "FlowSchema": "flowschemas.flowcontrol.apiserver.k8s.io",
     "HorizontalPodAutoscaler": "horizontalpodautoscalers.autoscaling",
     "Job": "jobs.batch",
     "LimitRange": "limitranges",
     "PersistentVolume": "persistentvolumes",
     "Pod": "pods",
+    "PriorityLevelConfiguration": "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    "ServiceCIDR": "servicecidrs.networking.k8s.io",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "VolumeAttachment": "volumeattachments.storage.k8s.io",
+    "VolumeAttributesClass": "volumeattributesclasses.storage.k8s.io",
 }
+NAMESPACED = ("CSIStorageCapacity", "HorizontalPodAutoscaler", "Job", "LimitRange", "Pod")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +49,7 @@ def test_refusals_are_those_of_a_real_server(cluster: Cluster, kind: str) -> Non
     for each in RECORDED:
         if each["body"]["kind"] != kind:
             continue
-        namespace = None if kind in ("CustomResourceDefinition", "PersistentVolume") else "default"
+        namespace = "default" if kind in NAMESPACED else None
         try:
             cluster.create(RESOURCES[kind], namespace, each["body"])
             found: Any = "accepted"

@@ -1,0 +1,69 @@
+"""Rules for kinds that those who run a cluster write: what has to be there."""
+
+from __future__ import annotations
+
+from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate.causes import Causes, Object
+from runtimes.sandbox.validate.volumes import csi_driver
+
+
+def volume_attachment(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    source, node = spec.get("source") or {}, spec.get("nodeName") or ""
+    if not spec.get("attacher"):
+        causes.required("spec.attacher")
+    given = [name for name in ("inlineVolumeSpec", "persistentVolumeName") if source.get(name) is not None]
+    if len(given) != 1:
+        text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        causes.required("spec.source", text)
+    causes.invalid_each("spec.nodeName", node, names.subdomain(node))
+    csi_driver(causes, spec.get("attacher") or "", "spec.attacher")  # in this version it is one
+
+
+def storage_capacity(causes: Causes, obj: Object) -> None:
+    name = obj.get("storageClassName") or ""
+    causes.invalid_each("storageClassName", name, names.subdomain(name))
+
+
+def volume_attributes_class(causes: Causes, obj: Object) -> None:
+    if not obj.get("driverName"):
+        causes.required("driverName")
+    if not obj.get("parameters"):
+        causes.required("parameters", "must contain at least one key/value pair")
+
+
+def flow_schema(causes: Causes, obj: Object) -> None:
+    if not ((obj.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name"):
+        causes.required("spec.priorityLevelConfiguration.name", "must reference a priority level")
+
+
+def priority_level(causes: Causes, obj: Object) -> None:
+    kind = (obj.get("spec") or {}).get("type") or ""
+    if kind not in ("Exempt", "Limited"):
+        causes.not_supported("spec.type", kind, ("Exempt", "Limited"))
+
+
+def service_cidr(causes: Causes, obj: Object) -> None:
+    cidrs = (obj.get("spec") or {}).get("cidrs") or []
+    if not cidrs:
+        causes.required("spec.cidrs", "at least one CIDR required")
+    for index, cidr in enumerate(cidrs):
+        causes.invalid_each(f"spec.cidrs[{index}]", cidr, names.cidr(cidr))
+
+
+def admission_policy(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    if spec.get("matchConstraints") is None:
+        causes.required("spec.matchConstraints")
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        text = "validations or auditAnnotations must contain at least one item"
+        causes.required("spec.validations", text)
+        causes.required("spec.auditAnnotations", text)
+
+
+def admission_policy_binding(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    if not spec.get("policyName"):
+        causes.required("spec.policyName")
+    if not spec.get("validationActions"):
+        causes.required("spec.validationActions", "at least one validation action is required")
