@@ -422,10 +422,12 @@ class _Finding:
         return self._with_folders(frozenset(map(Path, own | shared)), stack, side)
 
     def _with_folders(self, read: frozenset[Path], stack: Stack, side: _Side) -> frozenset[Path]:
-        """What the stack reads, as the user has it: through links, its marks, and what came to or left its folders."""
+        """What a stack reads, as the user has it: by links, and the links; marks; what came to or left its folders."""
         marks = {stack.directory / "stack.yaml", stack.directory / "kcl.mod", stack.project_directory / "project.yaml"}
         found = {side.place(Path(self._real_path(str(each)))) for each in read | marks}
         found |= {side.place(each) for each in read}
+        links = [side.user_top / each for each in self._sides.wanted if (side.top / each).is_symlink()]
+        found |= {link for link in links if any(each.is_relative_to(link) for each in found)}
         new = (side.user_top / each for each in self._sides.one_sided)
         return frozenset((*found, *(each for each in new if each.parent in found)))
 

@@ -117,6 +117,19 @@ def test_the_same_text_behind_a_link_out_of_its_package_is_not_the_same(wb: Wb, 
     assert "Cannot find the module parts.sizes" in ended.out and "web/prod" not in ended.out
 
 
+def test_a_link_is_read_by_who_reads_through_it(wb: Wb, shop: Path) -> None:
+    (shop / "models").rename(shop / "one")
+    shutil.copytree(shop / "one", shop / "two")
+    edit(shop, "two/server.k", "replicas = s.replicas", "replicas = s.replicas + 1")
+    (shop / "models").symlink_to("one")
+    commit(shop)
+    (shop / "models").unlink()
+    (shop / "models").symlink_to("two")
+    document = wb("impact", "-o", "json").json()
+    assert [each["state"] for each in document["stacks"]] == ["changed", "changed"]
+    assert [each["reads"] for each in document["stacks"]] == [["models"], ["models"]] and document["unread"] == []
+
+
 def test_what_cannot_be_compiled_is_not_known(wb: Wb, shop: Path) -> None:
     (shop / "web/dev/main.k").write_text("}{\n")
     ended = wb("impact")
