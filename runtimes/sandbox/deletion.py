@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, timedelta
-from typing import Literal
+from typing import Any, Literal
 
-from runtimes.sandbox import admission, custom
+from runtimes.sandbox import admission, admission_policies, custom
 from runtimes.sandbox.errors import ApiError, conflict, not_found
 from runtimes.sandbox.policies import policy
 from runtimes.sandbox.resources import Resource
@@ -21,13 +22,17 @@ _GARBAGE_FINALIZERS = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`uid` and `resource_version` are preconditions; `propagation` None leaves the choice to the kind."""
+    """`uid` and `resource_version` are preconditions; `propagation` None leaves the choice to the kind. `user` is who
+    asks, as the server tells it; texts for them go to `warnings`.
+    """
 
     uid: str | None = None
     resource_version: str | None = None
     grace_seconds: int | None = None
     propagation: Propagation | None = None
     dry_run: bool = False
+    user: Mapping[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 def delete(state: State, resource: Resource, namespace: str, name: str, options: Options) -> tuple[Object, bool]:
@@ -38,6 +43,10 @@ def delete(state: State, resource: Resource, namespace: str, name: str, options:
         raise not_found(resource.group, resource.plural, name)
     admission.forbid_immortal(resource, name)
     _check_preconditions(resource, live, options)
+    attempt = admission_policies.Attempt(
+        "DELETE", resource, namespace, name, None, read_as(live, resource), options.user, options.dry_run
+    )
+    admission_policies.judge(state.store, state.resources.of_kind, attempt, options.warnings)
     if resource.storage == custom.DEFINITIONS:
         marked = custom.mark_for_deletion(state, live, options.dry_run)
         return marked, False

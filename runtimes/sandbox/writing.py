@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from runtimes.sandbox import admission, apply, decode, defaults, definitions, strategies, validate
+from runtimes.sandbox import admission, admission_policies, apply, decode, defaults, definitions, strategies, validate
 from runtimes.sandbox import patch as patches
 from runtimes.sandbox.admission import Review
 from runtimes.sandbox.custom import DEFINITIONS, forbid_new_objects
@@ -21,6 +21,7 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.validate.admission_policies import left_out as policy_left_out
 from runtimes.sandbox.validate.events import newer_event
 from runtimes.sandbox.validate.rules import left_out
 from runtimes.sandbox.versions import read_as, to_storage
@@ -37,6 +38,16 @@ class User:
     groups: tuple[str, ...] = ()
     uid: str = ""
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def info(self) -> dict[str, Any]:
+        """As the server tells it."""
+        info: dict[str, Any] = {"username": self.name}
+        if self.uid:
+            info["uid"] = self.uid
+        info["groups"] = list(self.groups)
+        if self.extra:
+            info["extra"] = {name: list(values) for name, values in self.extra}
+        return info
 
 
 SYSTEM = User("system:apiserver", ("system:masters",))
@@ -100,6 +111,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
     _check_new(state, call, stored)
     admission.check(replace(review, name=stored["metadata"]["name"]))
+    _judge(state, replace(call, name=stored["metadata"]["name"]), stored, None)
     key = (call.namespace, stored["metadata"]["name"])
     existing = state.store.get(resource.storage, key)
     undo_charge = charge(state, call, stored, None)
@@ -110,6 +122,22 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     if call.dry_run:
         return read_as(stored, resource)
     return read_as(state.store.put(resource.storage, key, stored), resource)
+
+
+def _judge(state: State, call: Call, obj: Object, old: Object | None) -> None:
+    """Raises ApiError where a ValidatingAdmissionPolicy refuses the write."""
+    attempt = admission_policies.Attempt(
+        "CREATE" if old is None else "UPDATE",
+        call.resource,
+        call.namespace,
+        call.name,
+        read_as(obj, call.resource),
+        None if old is None else read_as(old, call.resource),
+        call.user.info(),
+        call.dry_run,
+        call.subresource or "",
+    )
+    admission_policies.judge(state.store, state.resources.of_kind, attempt, call.warnings)
 
 
 def _through_storage(state: State, call: Call, obj: Object) -> Object:
@@ -158,6 +186,8 @@ def _check_new(state: State, call: Call, obj: Object) -> None:
     _warn(call, validate.warnings(kind, obj, None))
     if call.resource.storage == DEFINITIONS:
         _warn(call, left_out(obj))
+    elif call.resource.storage == admission_policies.POLICIES:
+        _warn(call, policy_left_out(obj))
 
 
 def _stored_kind(state: State, call: Call) -> KindSchema:
@@ -367,6 +397,7 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
     _keep_identity(new, live)
     _check_change(state, call, new, live)
     admission.check(review)
+    _judge(state, call, new, live)
     new = apply.keep_times_if_unchanged(live, new)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
     new = _through_storage(state, call, new)

@@ -359,7 +359,15 @@ def _options(request: Request) -> deletion.Options:
     body = request.body("DeleteOptions") if request.content.strip() else None
     read = delete_options(request.query, body)
     propagation = cast("deletion.Propagation | None", read.propagation)
-    return deletion.Options(read.uid, read.resource_version, read.grace_seconds, propagation, read.dry_run)
+    return deletion.Options(
+        read.uid,
+        read.resource_version,
+        read.grace_seconds,
+        propagation,
+        read.dry_run,
+        request.user.info(),
+        request.warnings,
+    )
 
 
 def _delete(request: Request) -> Reply:

@@ -40,15 +40,12 @@ def _head(group: str, kind: str) -> JsonObject:
 
 def _self_subject(request: Request) -> Reply:
     request.body("SelfSubjectReview")
-    user = request.user
-    info: JsonObject = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {name: list(values) for name, values in user.extra}
     metadata = {"creationTimestamp": request.cluster.now}
-    body = {**_head(AUTHENTICATION, "SelfSubjectReview"), "metadata": metadata, "status": {"userInfo": info}}
+    body = {
+        **_head(AUTHENTICATION, "SelfSubjectReview"),
+        "metadata": metadata,
+        "status": {"userInfo": request.user.info()},
+    }
     return Reply(201, body)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.validate import (
+    admission_policies,
     autoscaling,
     cluster_kinds,
     core,
@@ -205,10 +206,10 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("networking.k8s.io", "ServiceCIDR"): Rules(cluster_kinds.service_cidr, namespaced=False, on_update="meta check"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Rules(
-        cluster_kinds.admission_policy, namespaced=False, on_update="meta check"
+        admission_policies.policy, namespaced=False, on_update="meta check"
     ),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Rules(
-        cluster_kinds.admission_policy_binding, namespaced=False, on_update="meta check"
+        admission_policies.binding, namespaced=False, on_update="meta check"
     ),
     ("coordination.k8s.io", "Lease"): Rules(others.lease, on_update="meta check", own_finalizers=False),
 }

@@ -49,21 +49,3 @@ def service_cidr(causes: Causes, obj: Object) -> None:
         causes.required("spec.cidrs", "at least one CIDR required")
     for index, cidr in enumerate(cidrs):
         causes.invalid_each(f"spec.cidrs[{index}]", cidr, names.cidr(cidr))
-
-
-def admission_policy(causes: Causes, obj: Object) -> None:
-    spec = obj.get("spec") or {}
-    if spec.get("matchConstraints") is None:
-        causes.required("spec.matchConstraints")
-    if not spec.get("validations") and not spec.get("auditAnnotations"):
-        text = "validations or auditAnnotations must contain at least one item"
-        causes.required("spec.validations", text)
-        causes.required("spec.auditAnnotations", text)
-
-
-def admission_policy_binding(causes: Causes, obj: Object) -> None:
-    spec = obj.get("spec") or {}
-    if not spec.get("policyName"):
-        causes.required("spec.policyName")
-    if not spec.get("validationActions"):
-        causes.required("spec.validationActions", "at least one validation action is required")

@@ -8,11 +8,14 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+
+from runtimes.sandbox.clock import VirtualClock
 
 from .serving import served
 
@@ -52,8 +55,9 @@ def cases(needs_controllers: bool) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def quiet_server() -> Iterator[str]:
-    """Without controllers: nobody else writes."""
-    with served(tokens=TOKENS, controllers=False, tls=False) as sandbox:
+    """Without controllers: nobody else writes. All is of one moment, which decides the order of field managers."""
+    moment = VirtualClock(datetime.now(UTC))
+    with served(tokens=TOKENS, controllers=False, tls=False, clock=moment) as sandbox:
         yield sandbox.urls[0]
 
 
