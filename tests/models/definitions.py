@@ -13,6 +13,7 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 253}
 _PORT: Schema = {"type": "integer", "format": "int32", "minimum": 1, "maximum": 65535}
+_WEIGHT: Schema = {"type": "integer", "format": "int32", "minimum": 0, "maximum": 1000000}
 _DURATION: Schema = {
     "type": "string",
     "pattern": "^(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?$",
@@ -58,10 +59,18 @@ _ROUTE = _one(
     rules=_many(
         _one(
             matches=_many(_one(path=_one(type=_of("Exact", "PathPrefix", "RegularExpression"), value=_TEXT))),
-            backendRefs=_many(_one(("name",), name=_NAME, port=_PORT)),
+            backendRefs=_many(_one(("name",), name=_NAME, port=_PORT, weight=_WEIGHT)),
         ),
         maxItems=16,
     ),
+)
+_CERTIFICATE = _one(
+    ("secretName", "issuerRef"),
+    secretName=_TEXT,
+    dnsNames=_many(_TEXT),
+    duration=_TEXT,
+    renewBefore=_TEXT,
+    issuerRef=_one(("name",), name=_TEXT, kind=_TEXT, group=_TEXT),
 )
 _MONITOR = _one(
     ("selector", "endpoints"),
@@ -109,6 +118,7 @@ def _definition(group: str, plural: str, kind: str, spec: Schema) -> dict[str, A
 DEFINITIONS = (
     _definition("gateway.networking.k8s.io", "gateways", "Gateway", _GATEWAY),
     _definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute", _ROUTE),
+    _definition("cert-manager.io", "certificates", "Certificate", _CERTIFICATE),
     _definition("monitoring.coreos.com", "servicemonitors", "ServiceMonitor", _MONITOR),
     _definition("monitoring.coreos.com", "prometheusrules", "PrometheusRule", _RULES),
 )

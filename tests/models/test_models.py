@@ -175,8 +175,10 @@ def test_a_cluster_accepts_every_object(repository: Path, cluster: Cluster, stag
         live = applied(cluster, body)
         assert live["kind"] == body["kind"]
     assert {body["kind"] for body in objects(resources)} == {
+        "Certificate",
         "ConfigMap",
         "CronJob",
+        "DaemonSet",
         "Deployment",
         "Gateway",
         "HTTPRoute",
@@ -188,6 +190,7 @@ def test_a_cluster_accepts_every_object(repository: Path, cluster: Cluster, stag
         "NetworkPolicy",
         "PersistentVolumeClaim",
         "PodDisruptionBudget",
+        "PriorityClass",
         "PrometheusRule",
         "ResourceQuota",
         "Role",
@@ -197,6 +200,7 @@ def test_a_cluster_accepts_every_object(repository: Path, cluster: Cluster, stag
         "ServiceAccount",
         "ServiceMonitor",
         "StatefulSet",
+        "StorageClass",
     }
 
 

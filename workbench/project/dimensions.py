@@ -17,7 +17,8 @@ coordinates, in the declared order, and that what the project and the stack say 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
@@ -34,6 +35,7 @@ DIMENSIONS_FILE: Final = "dimensions.yaml"
 _KEYS: Final = ("name", "files", "values", "folder", "optional", "final")
 _MOST_DIMENSIONS: Final = 32
 _MOST_BASELINES: Final = 10_000
+_PLACE: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 _NOT_IN_NAMES: Final = frozenset("=,/ ")
 
 
@@ -92,6 +94,8 @@ class Dimensions:
     root: Path
     dimensions: tuple[Dimension, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Patterns of the folders of stacks, which say coordinates: `apps/*/{site}-{env}`."""
 
     def __iter__(self) -> Iterator[Dimension]:
         return iter(self.dimensions)
@@ -103,6 +107,24 @@ class Dimensions:
     def axes(self) -> tuple[Dimension, ...]:
         """Those that have values: a stack has a coordinate in each."""
         return tuple(each for each in self.dimensions if not each.files)
+
+    def in_folder(self, folder: Path) -> Mapping[str, str]:
+        """Returns the coordinates that the name of a stack's folder says, nothing where no pattern fits.
+
+        Where no declared value stands there, what does is returned all the same: it may be misspelt.
+        """
+        if not self.folders or not folder.is_relative_to(self.root):
+            return {}
+        name = folder.relative_to(self.root).as_posix()
+        found = (each.fullmatch(name) for each in self._patterns)
+        return next((each.groupdict() for each in found if each is not None), {})
+
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], ...]:
+        """Those with declared values first: these may have any sign in them that stands between two."""
+        values = {each.name: "|".join(map(re.escape, sorted(each.values, key=len, reverse=True))) for each in self.axes}
+        exact = [_pattern(each, values) for each in self.folders]
+        return (*exact, *(_pattern(each, dict.fromkeys(values, "[^/]+?")) for each in self.folders))
 
     def priority(self, dimension: str) -> int:
         return next(number for number, each in enumerate(self.dimensions) if each.name == dimension)
@@ -149,7 +171,7 @@ def read_dimensions(root: Path) -> Dimensions:
     if not os.path.lexists(path):
         return Dimensions(root)
     content = read_mapping(path)
-    only_keys(content, ("dimensions", "waivers"), str(path))
+    only_keys(content, ("dimensions", "waivers", "folders"), str(path))
     entries = content.get("dimensions")
     if not isinstance(entries, list) or not entries:
         raise BrokenFile(
@@ -163,7 +185,33 @@ def read_dimensions(root: Path) -> Dimensions:
         if name in names[: number - 1]:
             raise BrokenFile(f"two dimensions are called {name}", where=f"{path}: dimension {number}")
     _refuse_shared(found, path)
-    return Dimensions(root, found, _waivers(content.get("waivers"), path))
+    folders = texts_at(content, "folders", path)
+    for each in folders:
+        _check_folder(each, [dimension.name for dimension in found if not dimension.files], path)
+    return Dimensions(root, found, _waivers(content.get("waivers"), path), folders)
+
+
+def _check_folder(pattern: str, axes: Sequence[str], path: Path) -> None:
+    names = _PLACE.findall(pattern)
+    where = place_of(path, "folders")
+    if unknown := [each for each in names if each not in axes]:
+        raise BrokenFile(f"{pattern} has {{{unknown[0]}}}{_nearest(unknown[0], axes)}", where=where)
+    if not names or len(set(names)) < len(names) or set(_PLACE.sub("", pattern)) & set("{}"):
+        hint = "such as apps/*/{site}-{env}, each dimension once"
+        raise BrokenFile(f"{pattern!r} is no pattern of folders", where=where, hint=hint)
+
+
+def _pattern(folder: str, values: Mapping[str, str]) -> re.Pattern[str]:
+    parts: list[str] = []
+    at = 0
+    for found in _PLACE.finditer(folder):
+        parts += [_literal(folder[at : found.start()]), f"(?P<{found[1]}>{values[found[1]]})"]
+        at = found.end()
+    return re.compile("".join([*parts, _literal(folder[at:])]))
+
+
+def _literal(text: str) -> str:
+    return "[^/]*".join(map(re.escape, text.strip("\n").split("*")))
 
 
 def _waivers(entries: Any, path: Path) -> tuple[Waiver, ...]:
@@ -318,13 +366,16 @@ def coordinates(
             message = f"there is no dimension {name!r}{_nearest(name, axes)}; {known}"
             raise BrokenFile(message, where=place_of(file, "dimensions", name))
     found: dict[str, str] = {}
+    folder = declared.in_folder(file.parent)
     for name, axis in axes.items():
-        value = (said or {}).get(name, labels.get(name))
+        value = (said or {}).get(name, labels.get(name, folder.get(name)))
         if value is None:
             continue
         if not isinstance(value, str) or value not in axis.values:
             message = f"{name} has no value {value!r}{_nearest(value, axis.values)}"
             where = place_of(file, "dimensions", name) if name in (said or {}) else place_of(file, "labels", name)
+            if name not in (said or {}) and name not in labels:
+                where = str(file.parent)
             raise BrokenFile(message, where=where, hint=f"{DIMENSIONS_FILE} declares the values")
         found[name] = value
     missing = [name for name, axis in axes.items() if name not in found and not axis.is_optional]

@@ -232,3 +232,33 @@ def test_explain_names_the_dimension(root: Path, capsys: pytest.CaptureFixture[s
     assert "set by  dimensions/tenant/birch.k:5  (override)  tenant birch" in ended.out
     ended = wb("-w", root, "explain", "app000/hangzhou-birch-prod", "Deployment/app000", "metadata.name")
     assert "apps/app000/base/base.k:4" in ended.out and "tenant" not in ended.out
+
+
+def test_the_folder_of_a_stack_says_where_it_lies(tmp_path: Path) -> None:
+    write_company(tmp_path, Size(1, 1, 2, 2))
+    file = tmp_path / "dimensions.yaml"
+    file.write_text(file.read_text() + 'folders: ["other/{env}", "apps/*/{site}-{tenant}-{env}"]\n')
+    for stack in tmp_path.glob("apps/*/*/stack.yaml"):
+        stack.write_text(stack.read_text().partition("dimensions:")[0])
+    tree = discover(tmp_path)
+    assert [*tree.all_findings()] == []
+    points = {each.name: dict(each.coordinates) for each in tree.stacks()}
+    assert points["app000/hangzhou-birch-prod"] == {"site": "hangzhou", "tenant": "birch", "env": "prod"}
+    folder = tmp_path / "apps/app000/hangzhou-birch-prod"
+    (folder / "stack.yaml").write_text("name: x\ndimensions: {tenant: acorn}\n")
+    assert discover(tmp_path).select("app000/x").coordinates["tenant"] == "acorn", "what is said comes first"
+    folder.rename(folder.parent / "hangzhou-brich-prod")
+    (folder.parent / "hangzhou-brich-prod/stack.yaml").write_text("name: x\n")
+    finding = discover(tmp_path).select("app000/x").findings[0]
+    assert finding.message == "tenant has no value 'brich', did you mean birch?"
+    assert finding.where.endswith("apps/app000/hangzhou-brich-prod")
+
+
+@pytest.mark.parametrize("pattern", ["apps/*/{sight}", "apps", "{env}/{env}", "{env", "{global}"])
+def test_a_pattern_of_folders_that_means_nothing(tmp_path: Path, pattern: str) -> None:
+    write_company(tmp_path, Size(1, 1, 1, 1))
+    file = tmp_path / "dimensions.yaml"
+    file.write_text(file.read_text() + f"folders: ['{pattern}']\n")
+    with pytest.raises(BrokenFile) as raised:
+        read_dimensions(tmp_path)
+    assert raised.value.where.startswith(str(file))
