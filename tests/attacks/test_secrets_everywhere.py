@@ -120,6 +120,8 @@ NEW = (
             ("new", "project", "copied", "--like", "vault"),
             ("new", "stack", "copied", "--like", "vault/dev"),
             ("new", "component", "copied", "--like", "vault/web"),
+            ("new", "site", "wuhan"),
+            ("new", "site", "broken"),
         )
         for format_ in ("text", "json")
     ),
@@ -241,6 +243,18 @@ def test_every_command_and_every_format_is_in_the_table() -> None:
     assert {*map(surface, EVERY)} == known and len(known) > 40
 
 
+def declare_sites(opened: Opened) -> None:
+    """A site like the vault, and one whose declaration has a secret and fails over it.
+
+    One that stacks import is kept as other packages are, parsed: secrets are referred to there, not written.
+    """
+    secret = opened.vault.canaries.put("stringData", "sites", "cnry-of-a-site/Kq7+Zx99==w")
+    site = 'site = {name = "wuhan", clusters = ["hz"], applications.vault.like = "vault/dev"}\n'
+    Path("sites").mkdir()
+    Path("sites/wuhan.k").write_text(site)
+    Path("sites/broken.k").write_text(f'password = "{secret}"\nassert False, "not " + password\n{site}')
+
+
 async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> None:
     leaking: dict[str, list[str]] = {}
     shown: dict[str, str] = {}
@@ -248,6 +262,7 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
     (opened.home / "out").mkdir()
     await opened.write_manifests()
     shutil.copy(os.environ["KUBECONFIG"], "kubeconfig")
+    declare_sites(opened)
     if GIT:
         opened.listen_to("git", GIT)
         who = "-c user.name=a -c user.email=b@c"

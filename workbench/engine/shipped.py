@@ -227,26 +227,36 @@ def _document(
     return compile_document_now(file, inputs, plugins=plugins, cache=cache, rules=secrets)
 
 
-async def declared_site(file: Path, name: str, allowance: Allowance, *, secrets: SecretRules = BUILT_IN) -> Site:
+async def declared_site(
+    file: Path, name: str, root: Path, allowance: Allowance, *, secrets: SecretRules = BUILT_IN
+) -> Site:
     """The same for the declaration of a site. Raises `CompileFailed` or `InvalidSite`."""
-    from workbench.engine.sites.declaration import read_now
-
     try:
-        return await evaluators.acall(allowance, read_now, file, name, secrets)
+        return await evaluators.acall(allowance, _site, file, name, root, secrets)
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, file) from None
+
+
+def _site(file: Path, name: str, root: Path, secrets: SecretRules) -> Site:
+    from workbench.engine.sites.declaration import read_now
+
+    return read_now(file, name, secrets, memos.cache_for(root, secrets=secrets))
 
 
 async def proposed_components(
-    file: Path, objects: Sequence[Body], allowance: Allowance, *, secrets: SecretRules = BUILT_IN
+    file: Path, objects: Sequence[Body], root: Path, allowance: Allowance, *, secrets: SecretRules = BUILT_IN
 ) -> Proposal:
     """Asks the models of a repository what objects amount to. Raises `CompileFailed` or `ModelsUnknown`."""
-    from workbench.engine.intake.modelling import propose_now
-
     try:
-        return await evaluators.acall(allowance, propose_now, file, [*objects], secrets)
+        return await evaluators.acall(allowance, _proposal, file, [*objects], root, secrets)
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, file) from None
+
+
+def _proposal(file: Path, objects: Sequence[Body], root: Path, secrets: SecretRules) -> Proposal:
+    from workbench.engine.intake.modelling import propose_now
+
+    return propose_now(file, objects, secrets, memos.cache_for(root, results=False, secrets=secrets))
 
 
 def ended_as_failure(ended: EvaluationEnded, where: Path) -> CompileFailed:

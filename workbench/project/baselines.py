@@ -66,11 +66,12 @@ def _programs(folder: Path) -> list[Path]:
 def _overrides(settings: Path) -> Iterator[tuple[int, str]]:
     try:
         text = read_regular_text(settings, _LARGEST)
-        content = load_yaml(text) if "overrides" in text else None
-    except (OSError, UnicodeDecodeError, DocumentError):
+        read = tomllib.loads if settings.name == _MODULE else load_yaml
+        content = read(text) if "overrides" in text else None
+    except (OSError, UnicodeDecodeError, DocumentError, tomllib.TOMLDecodeError, RecursionError):
         return
     match content:
-        case {"kcl_cli_configs": {"overrides": list(entries)}}:
+        case {"kcl_cli_configs": {"overrides": list(entries)}} | {"profile": {"overrides": list(entries)}}:
             for each in map(str, entries):
                 path = re.split("[:=]", each, maxsplit=1)[0].strip()
                 lines = text.split("\n")

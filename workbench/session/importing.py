@@ -194,7 +194,7 @@ class Importing(Changing):
         try:
             refuse_foreign(file, self._root.resolve())
             proposal = await proposed_components(
-                file, objects, self._settings.allowance, secrets=read_masking(self.root)
+                file, objects, self._root, self._settings.allowance, secrets=read_masking(self.root)
             )
         except (EngineError, ProjectError) as error:
             return unmodelled(f"{error.where}: {error.message}")

@@ -91,7 +91,7 @@ class Siting(Creating):
         from workbench.project.masking import read_masking
 
         file = declaration.file_of(self._root, name)
-        site = await declared_site(file, name, self._settings.allowance, secrets=read_masking(self._root))
+        site = await declared_site(file, name, self._root, self._settings.allowance, secrets=read_masking(self._root))
         return site, files_of(site, self.tree())
 
     def _refuse_missing(self, name: str, files: SiteFiles) -> None:

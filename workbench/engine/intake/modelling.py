@@ -65,8 +65,13 @@ class Proposal:
         return replace(self, components=tuple(each for each in self.components if each is not component))
 
 
-def propose_now(file: Path, objects: Sequence[Mapping[str, Any]], rules: SecretRules) -> Proposal:
-    """Asks a repository's models, in this process and without limits. Raises `CompileFailed` or `ModelsUnknown`."""
+def propose_now(
+    file: Path, objects: Sequence[Mapping[str, Any]], rules: SecretRules, cache: api.ParseCache
+) -> Proposal:
+    """Asks a repository's models, in this process and without limits. Raises `CompileFailed` or `ModelsUnknown`.
+
+    `cache` knows what is secret, so that no text of it is kept on this machine.
+    """
     inputs = CompileInputs()
     try:
         result = api.run(
@@ -74,6 +79,7 @@ def propose_now(file: Path, objects: Sequence[Mapping[str, Any]], rules: SecretR
             work_dir=file.parent,
             options={"objects": list(objects)},
             file_system=read_from(top(file.parent), file.parent, inputs),
+            cache=cache,
         )
     except api.ProgramError as error:
         raise failed(error, str(file), inputs, rules) from None

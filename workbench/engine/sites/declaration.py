@@ -86,13 +86,19 @@ def file_of(root: Path, name: str) -> Path:
     return file
 
 
-def read_now(file: Path, name: str, rules: SecretRules) -> Site:
-    """Evaluates a declaration in this process, without limits. Raises `CompileFailed` or `InvalidSite`."""
+def read_now(file: Path, name: str, rules: SecretRules, cache: api.ParseCache) -> Site:
+    """Evaluates a declaration in this process, without limits. Raises `CompileFailed` or `InvalidSite`.
+
+    `cache` knows what is secret, so that no text of it is kept on this machine.
+    """
     file = named(file, file.parent)
     inputs = CompileInputs()
     try:
         result = api.run(
-            [str(file)], work_dir=file.parent, file_system=read_from(top(file.parent), file.parent, inputs)
+            [str(file)],
+            work_dir=file.parent,
+            file_system=read_from(top(file.parent), file.parent, inputs),
+            cache=cache,
         )
     except api.ProgramError as error:
         written = frozenset(text for each in error.sources.values() for text in written_secrets(each, rules))

@@ -17,8 +17,9 @@ from kcl.regular import read_regular_text
 from workbench.engine.copying import CopiedStack
 from workbench.engine.sites.declaration import FOLDER, Application, InvalidSite, Site
 from workbench.project import Dimensions, KonfigTree, ProjectError, Stack, StackName, StackPath
+from workbench.project.baselines import listed_files
 from workbench.project.bounds import refuse_foreign
-from workbench.project.discovery import STACK_FILE
+from workbench.project.discovery import MODULE_FILE, STACK_FILE
 from workbench.project.yaml_file import read_mapping
 
 SITE_FILE: Final = "site.k"
@@ -122,14 +123,7 @@ class _Writing:
         refuse_foreign(folder, self._tree.root)
         self._generate(folder / STACK_FILE, _yaml(self._stack_content(made, every)))
         self._generate(folder / SITE_FILE, self._program(made))
-        coordinates = self._coordinates(made)
-        if (made.like.directory / _SETTINGS).is_file():
-            self._generate(folder / _SETTINGS, _yaml(self._settings(made, coordinates)))
-        else:
-            raise self._wrong(
-                f"{made.like.name} has no {_SETTINGS} that lists its files",
-                "write one, as a stack of the site lists them too",
-            )
+        self._generate(folder / _SETTINGS, _yaml(self._settings(made, self._coordinates(made))))
         self._own[folder / _OWN] = f'"""What is other in {made.path} alone; the site says the rest."""\n'
 
     def _generate(self, file: Path, text: str) -> None:
@@ -208,7 +202,7 @@ class _Writing:
 
     def _settings(self, made: _Made, coordinates: Mapping[str, str]) -> dict[str, Any]:
         file = made.like.directory / _SETTINGS
-        content = dict(read_mapping(file))
+        content = dict(read_mapping(file)) if file.is_file() else self._unlisted(made)
         match content.get("kcl_cli_configs"):
             case {"files": list(listed)} | {"file": list(listed)} if all(isinstance(each, str) for each in listed):
                 configs = dict(content["kcl_cli_configs"])
@@ -221,6 +215,15 @@ class _Writing:
             if each.get("key") == "stack":
                 each["value"] = str(made.path.stack)
         return {**content, "kcl_cli_configs": configs, **({"kcl_options": said} if said else {})}
+
+    def _unlisted(self, made: _Made) -> dict[str, Any]:
+        """What a kcl.yaml would say of a stack without one: the base and its own files, by name."""
+        folder = made.like.directory
+        if (folder / MODULE_FILE).is_file():
+            hint = f"write a {_SETTINGS} that lists its files"
+            raise self._wrong(f"{made.like.name} has a {MODULE_FILE} of its own, which a copy would not have", hint)
+        files = listed_files(folder, made.like.project_directory, self._tree.root).files
+        return {"kcl_cli_configs": {"file": [os.path.relpath(each, folder) for each in files]}}
 
     def _listed(self, made: _Made, listed: Sequence[str], coordinates: Mapping[str, str]) -> list[str]:
         """The files of the stack that this one is made after, with its own behind them, and its own baselines."""
