@@ -62,6 +62,8 @@ def home(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(shared / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("HOME", str(shared / "home"))
+    for name in ("LOGNAME", "USER"):
+        monkeypatch.setenv(name, "ann")
     monkeypatch.setenv("WB_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("WB_CACHE_DIR", str(shared / "cache"))
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "practice.yaml"))

@@ -34,6 +34,12 @@ def kubectl(sandbox: Sandbox, arguments: Sequence[str]) -> str:
             change: dict[str, Any] = {"spec": {"replicas": found.replicas}}
             cluster.patch(_KINDS[kind], found.namespace, name, change, "merge", manager="kubectl-scale")
             return f"{_said(kind)}/{name} scaled\n"
+        case ["rollout", "restart", named]:
+            kind, _, name = named.partition("/")
+            annotations = {"kubectl.kubernetes.io/restartedAt": "2026-11-25T21:07:00Z"}
+            change = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+            cluster.patch(_KINDS[kind], found.namespace, name, change, "merge", manager="kubectl-rollout")
+            return f"{_said(kind)}/{name} restarted\n"
         case ["patch", named]:
             kind, _, name = named.partition("/")
             change = yaml.safe_load(found.patch)
