@@ -131,7 +131,7 @@ NEW = (
     *(("config", "get", *value, "-o", format_) for value in CONFIGURED for format_ in ("table", "json", "yaml")),
     *(("config", "diff", "env=dev", "env=prod", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("config", "check", "-o", format_) for format_ in ("table", "json", "yaml")),
-    *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
+    *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml", "sarif")),
     *(("state", "list", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("state", "show", "vault/dev", "any", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("outputs", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),

@@ -59,7 +59,7 @@ def read(file: str | Path) -> str:
 
 
 def test_the_workflows_are_all_there_and_say_when_they_run() -> None:
-    assert WORKFLOWS.keys() == {"pull-request", "drift"}
+    assert WORKFLOWS.keys() == {"pull-request", "main", "drift"}
     # YAML 1.1 takes the key `on` for a truth value
     assert WORKFLOWS["pull-request"][True] == "pull_request"
     assert re.fullmatch(r"(\S+ ){4}\S+", WORKFLOWS["drift"][True]["schedule"][0]["cron"])
@@ -107,6 +107,21 @@ async def test_a_pull_request_gets_summary_annotations_and_findings(shell: Shell
     assert document["runs"][0]["invocations"][0]["executionSuccessful"] and not document["runs"][0]["results"]
     (upload,) = (each["with"]["sarif_file"] for each in steps("pull-request") if "upload-sarif" in each.get("uses", ""))
     assert upload == "wb.sarif"
+
+
+async def test_what_is_merged_is_reported_as_findings(shell: Shell) -> None:
+    assert WORKFLOWS["main"][True] == {"push": {"branches": ["main"]}}
+    append("policy.yaml", "policies: [{name: two, rule: replicas, with: {least: 2}, stacks: [ledger/pre]}]\n")
+    (line,) = ours("main")
+    await shell.run(line)
+    assert shell.code == ExitCode.DIFFERENT
+    document = json.loads(read("wb.sarif"))
+    jsonschema.validate(document, SARIF)
+    (found,) = document["runs"][0]["results"]
+    assert found["message"]["text"].startswith("ledger/pre: Deployment ledger-pre/ledger-api spec.replicas: 1")
+    assert [each["with"]["sarif_file"] for each in steps("main") if "upload-sarif" in each.get("uses", "")] == [
+        "wb.sarif"
+    ]
 
 
 async def done(shell: Shell, line: str) -> str:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
     from workbench.engine.policy.findings import Judgement
-    from workbench.project.policy import Waiver
+    from workbench.project.policy import PolicyFile, Waiver
+    from workbench.session import Session
 
 
 @click.command("policy")
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--rules", is_flag=True, help="list the rules that policies may name, and what they take")
 @compile_options
 @workdir_option
-@format_option("table", "json", "yaml")
+@format_option("table", "json", "yaml", "sarif")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -43,6 +44,8 @@ def command(
     context: Context = ctx.obj
     output = context.output
     if rules:
+        if format_ == "sarif":
+            raise click.UsageError("-o sarif is for what is found, and --rules finds nothing")
         _print_rules(output, format_)
         return
     session = context.open(workdir=workdir)
@@ -58,7 +61,10 @@ def command(
             return await session.judge(stacks, given)
 
     judged = anyio.run(judge)
-    _print(output, judged, session.root, format_)
+    if format_ == "sarif":
+        _print_sarif(output, judged, session, files)
+    else:
+        _print(output, judged, session.root, format_)
     _remark(output, judged, [each for file in files for each in file.waivers], is_whole=not globs)
     if not any(file.policies for file in files):
         output.talk("no policies here: policy.yaml at the root of the repository, or WB_POLICY, has them")
@@ -79,6 +85,19 @@ def _print(output: Output, judged: tuple[Judgement, ...], root: Path, format_: s
     for each in judged:
         output.lines(policy.judgement_lines(each, root, output.glyphs))
     output.line(policy.summary_line(judged, output.glyphs))
+
+
+def _print_sarif(
+    output: Output, judged: tuple[Judgement, ...], session: Session, files: tuple[PolicyFile, ...]
+) -> None:
+    from workbench.cli.main import installed_version
+    from workbench.present import sarif
+    from workbench.project import checkout
+
+    policies = [each for file in files for each in file.policies]
+    top = checkout(session.root)
+    findings = session.tree().all_findings()
+    output.json(sarif.of_judgements(judged, findings, session.root, top, policies, installed_version()))
 
 
 def _remark(output: Output, judged: tuple[Judgement, ...], waivers: list[Waiver], *, is_whole: bool) -> None:

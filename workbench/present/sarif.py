@@ -1,4 +1,4 @@
-"""What is wrong with the stacks that a change touches, as SARIF 2.1.0, which code scanning reads.
+"""What is wrong with stacks, those that a change touches or all, as SARIF 2.1.0, which code scanning reads.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
@@ -23,8 +23,9 @@ from urllib.parse import quote
 from kcl.terminal import harmless
 from kcl.tools import explain
 from workbench.engine.impact import CompileFinding, Failure, ImpactReport, StackImpact
-from workbench.engine.policy.findings import PolicyFinding
+from workbench.engine.policy.findings import Judgement, PolicyFinding, PolicyReport
 from workbench.engine.policy.rules import all_rules
+from workbench.project import Finding
 from workbench.project.policy import Policy
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -53,28 +54,60 @@ class _Result:
 
 
 def document(report: ImpactReport, top: Path, policies: Iterable[Policy], version: str) -> dict[str, Any]:
-    """Returns one run. `top` is the folder of the checkout, from which files are named; `policies` explain findings.
+    """Returns one run about a change. `top` is the folder of the checkout, from which files are named; `policies`
+    explain findings.
 
     At most 5,000 results are there; that some are left out is a notification.
     """
-    every = [*_compiled(report), *_judged(report)]
+    every = [*_compiled(report), *(each for stack in report.affected for each in _judged_impact(stack))]
+    notes = list(_notifications(report, top))
+    return _run(every, notes, _Explained(policies, report.root), top, version, is_certain=report.is_certain)
+
+
+def of_judgements(
+    judged: Iterable[Judgement],
+    findings: Iterable[Finding],
+    root: Path,
+    top: Path,
+    policies: Iterable[Policy],
+    version: str,
+) -> dict[str, Any]:
+    """Returns one run about stacks as they are. `findings` are about files: with an error, stacks may be missing."""
+    every: list[_Result] = []
+    notes = [_notification("error", f"{each.where}: {each.message}") for each in findings if each.is_error]
+    for each in judged:
+        if each.report is not None:
+            every.extend(_judged(str(each.stack), each.report, None))
+        else:
+            said = getattr(each.failure, "message", "") or type(each.failure).__name__
+            notes.append(_notification("error", f"what policies say of {each.stack} is not known: {said}"))
+        if each.report is not None and not each.is_certain:
+            notes.append(_notification("error", f"not all that policies say of {each.stack} is known"))
+    return _run(every, notes, _Explained(policies, root), top, version, is_certain=not notes)
+
+
+def _run(
+    every: list[_Result],
+    notes: list[dict[str, Any]],
+    explained: _Explained,
+    top: Path,
+    version: str,
+    *,
+    is_certain: bool,
+) -> dict[str, Any]:
     found = every[:MOST_RESULTS]
     left = len(every) - len(found)
-    notes = list(_notifications(report, top))
     if left:
-        notes.append(_notification("error", f"{left} more results do not fit into this report: wb policy lists them"))
-    known = {each.name: each for each in policies}
+        notes = [
+            *notes,
+            _notification("error", f"{left} more results do not fit into this report: wb policy lists them"),
+        ]
     ids = list(dict.fromkeys(each.rule for each in found))
     numbers = {rule: number for number, rule in enumerate(ids)}
+    rules = [explained.rule(each) for each in ids]
     run = {
-        "tool": {
-            "driver": {
-                "name": "Konfig Workbench",
-                "version": version,
-                "rules": [_rule(each, known, report) for each in ids],
-            }
-        },
-        "invocations": [{"executionSuccessful": report.is_certain and not left, "toolExecutionNotifications": notes}],
+        "tool": {"driver": {"name": "Konfig Workbench", "version": version, "rules": rules}},
+        "invocations": [{"executionSuccessful": is_certain and not left, "toolExecutionNotifications": notes}],
         "originalUriBaseIds": {_BASE: {"description": {"text": "The root of the checkout"}}},
         "columnKind": "unicodeCodePoints",
         "results": list(_results(found, top, numbers)),
@@ -105,33 +138,33 @@ def _names(stacks: list[str]) -> str:
     return ", ".join(stacks[:5]) + more
 
 
-def _judged(report: ImpactReport) -> Iterator[_Result]:
-    for stack in report.affected:
-        for each in stack.policy.findings if stack.policy is not None else ():
-            first = each.source[0] if each.source else None
-            expired = f" (its waiver expired on {each.expired.until})" if each.expired is not None else ""
-            about = f"{each.about}: " if each.about else ""
-            yield _Result(
-                f"policy/{each.policy}",
-                each.level.value,
-                f"{stack.stack}: {about}{each.message}{expired}",
-                (each.policy, stack.stack, str(each.subject or ""), each.about),
-                first.file if first is not None else _head(stack),
-                first.line if first is not None else 0,
-                tuple((site.file, site.line, site.kind) for site in each.source[1 : 1 + _MOST_RELATED]),
-                each.about,
-                _waived(each),
-                (stack.stack,),
-            )
+def _judged_impact(stack: StackImpact) -> Iterator[_Result]:
+    """What no line says stands at the head of a changed file that the stack reads."""
+    if stack.policy is not None:
+        yield from _judged(stack.stack, stack.policy, stack.reads[0] if stack.reads else None)
+
+
+def _judged(stack: str, report: PolicyReport, head: Path | None) -> Iterator[_Result]:
+    for each in report.findings:
+        first = each.source[0] if each.source else None
+        expired = f" (its waiver expired on {each.expired.until})" if each.expired is not None else ""
+        about = f"{each.about}: " if each.about else ""
+        yield _Result(
+            f"policy/{each.policy}",
+            each.level.value,
+            f"{stack}: {about}{each.message}{expired}",
+            (each.policy, stack, str(each.subject or ""), each.about),
+            first.file if first is not None else head,
+            first.line if first is not None else 0,
+            tuple((site.file, site.line, site.kind) for site in each.source[1 : 1 + _MOST_RELATED]),
+            each.about,
+            _waived(each),
+            (stack,),
+        )
 
 
 def _waived(found: PolicyFinding) -> str | None:
     return None if found.waiver is None else f"{found.waiver.reason} (until {found.waiver.until})"
-
-
-def _head(stack: StackImpact) -> Path | None:
-    """What no line says stands at the head of a changed file that the stack reads."""
-    return stack.reads[0] if stack.reads else None
 
 
 def _results(found: list[_Result], top: Path, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
@@ -205,18 +238,29 @@ def _notification(level: str, message: str, place: Mapping[str, Any] | None = No
     return {"level": level, "message": {"text": _text(message)}, **({"locations": [place]} if place else {})}
 
 
-def _rule(id_: str, policies: Mapping[str, Policy], report: ImpactReport) -> dict[str, Any]:
-    kind, _, rest = id_.partition("/")
-    if kind == "policy":
-        return _rule_of_policy(id_, policies.get(rest), report.root)
-    if kind == "kcl":
-        number, _, title = rest.partition("/")
-        pages = explain.find(number)
-        page = next((each for each in pages if each.code.title == title), None)
-        help_ = f"{page.meaning}\n\nWhat to do: {page.mend}\n\n" if page is not None else ""
-        return _described(id_, title, title, f"{help_}`kcl explain {number}` says more.", "error")
-    about = "A stack, or what it is made of, cannot be read."
-    return _described(id_, "StackUnreadable", about, f"{about} `wb ls` and `wb compile` say where and why.", "error")
+class _Explained:
+    """What the rules behind results are about."""
+
+    def __init__(self, policies: Iterable[Policy], root: Path) -> None:
+        self._policies, self._root = {each.name: each for each in policies}, root
+
+    def rule(self, id_: str) -> dict[str, Any]:
+        kind, _, rest = id_.partition("/")
+        if kind == "policy":
+            return _rule_of_policy(id_, self._policies.get(rest), self._root)
+        if kind == "kcl":
+            return _rule_of_the_language(id_, rest)
+        about = "A stack, or what it is made of, cannot be read."
+        return _described(
+            id_, "StackUnreadable", about, f"{about} `wb ls` and `wb compile` say where and why.", "error"
+        )
+
+
+def _rule_of_the_language(id_: str, code: str) -> dict[str, Any]:
+    number, _, title = code.partition("/")
+    page = next((each for each in explain.find(number) if each.code.title == title), None)
+    help_ = f"{page.meaning}\n\nWhat to do: {page.mend}\n\n" if page is not None else ""
+    return _described(id_, title, title, f"{help_}`kcl explain {number}` says more.", "error")
 
 
 def _rule_of_policy(id_: str, policy: Policy | None, root: Path) -> dict[str, Any]:
@@ -250,4 +294,4 @@ def _described(id_: str, name: str, short: str, help_: str, level: str) -> dict[
     }
 
 
-__all__ = ["FINGERPRINT", "MOST_RESULTS", "SCHEMA", "document"]
+__all__ = ["FINGERPRINT", "MOST_RESULTS", "SCHEMA", "document", "of_judgements"]

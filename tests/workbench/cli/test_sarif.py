@@ -142,6 +142,24 @@ def test_where_nothing_could_be_compared_no_file_is_written(wb: Wb, shop: Path) 
     assert not (shop / "wb.sarif").exists()
 
 
+def test_all_stacks_are_reported_as_a_change_of_them_is(wb: Wb, shop: Path) -> None:
+    policies(shop, "name: two, rule: replicas, with: {least: 2}")
+    edit(shop, "web/base/base.k", '"red"', '"blue"')
+    of_the_change = run_of(wb)[1]["results"]
+    ended = wb("policy", "-o", "sarif")
+    assert ended.code == 1 and checked(ended.json())["results"] == of_the_change != []
+    assert checked(ended.json())["invocations"][0]["executionSuccessful"]
+    edit(shop, "web/prod/main.k", "replicas = 3", "replicas = nothing")
+    ended = wb("policy", "-o", "sarif")
+    run = checked(ended.json())
+    assert len(run["results"]) == 1 and not run["invocations"][0]["executionSuccessful"]
+    assert "web/prod is not known" in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+    (shop / "web/dev/stack.yaml").write_text("name: [\n")
+    ended = wb("policy", "*/prod", "-o", "sarif")
+    assert ended.code == 3 and not checked(ended.json())["invocations"][0]["executionSuccessful"]
+    assert wb("policy", "--rules", "-o", "sarif").code == 64
+
+
 def test_hostile_texts_are_no_links_and_no_orders() -> None:
     finding = PolicyFinding("a](b)\x1b[2J", Level.ERROR, "see [this](https://evil.example) {0} \x1b]52;c;aGk=\x07")
     stack = StackImpact("x/y", State.CHANGED, reads=(Path("/r/é\udcff.k"),), policy=PolicyReport((finding,)))
