@@ -33,6 +33,7 @@ HOME: Final = "/home/ann"
 _OF_THE_SHELL: Final = frozenset({"git", "cat", "grep", "head", "ls", "mkdir", "rm", "cp", "mv"})
 _VARYING: Final = (
     (re.compile(r"\bp-[0-9a-f]{5}\b"), "p-PLAN"),
+    (re.compile(r"\b(models/[\w/]+\.k):\d+"), r"\1:LINE"),
     (re.compile(r"masked#[0-9a-f]{4}"), "masked#MASK"),
     (re.compile(r"\b(\d+(\.\d+)?(ms|s|m|h)|now)( ago)?(?=\W|$)"), "TIME"),
     (re.compile(r"\b\d\d:\d\d(:\d\d)?Z?\b"), "TIME"),
@@ -44,7 +45,10 @@ _VARYING: Final = (
 
 
 def normal(line: str) -> str:
-    """Returns a line with what is another in each run taken out: times, digests, drawn names, and widths of columns."""
+    """Returns a line without what is another in each run: times, digests, drawn names, widths of columns.
+
+    Lines of the models are left out too: who adds a word to a model has no page to correct.
+    """
     for pattern, name in _VARYING:
         line = pattern.sub(name, line)
     return line.rstrip()
