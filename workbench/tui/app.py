@@ -217,6 +217,8 @@ class WorkbenchApp(WithNames, App[int]):
         self.set_keymap(self.keymap_of_user)
 
     async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not self.screen_stack:
+            return  # it comes back up from a screen that was taken down with all others: this is the end
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             await self._typed.put(event)
         else:

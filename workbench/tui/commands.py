@@ -27,7 +27,7 @@ _NEAR = 0.76
 EXPORT = "export"
 OF_A_DIFF = (EXPORT, "ignore")
 """What is said of the Live diff on the screen."""
-EDITED = ("commit", "find", "replace")
+EDITED = ("commit", "branch", "find", "replace")
 """What is done to the edits of a What-if."""
 _OTHERS = ("stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
 ACTS = tuple(each.value for each in LiveAct)
@@ -121,6 +121,8 @@ def _edit(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
     match word:
         case "commit":
             screen.commit(rest)
+        case "branch":
+            screen.save_branch(rest)
         case "find":
             screen.find(rest)
         case _:

@@ -31,9 +31,9 @@ __all__ = ["vault"]
 
 LOOKS = """
 filter command toggle_help back focus_next reload zoom copy bookmark go command_palette cursor page edge choose fold
-close complete recall leave edit mark mark_all next next_field sides leave_out drift source adopt trouble order reverse
+close recall leave edit mark mark_all next next_field sides leave_out drift source adopt trouble order reverse
 group describe logs events relations whatif everywhere wide follow container previous range wrap times skip reach faults
-why compare configured patch export commit around more ignore file owner
+why compare configured patch export commit branch complete finding around more ignore file owner
 """
 """Actions that show something, go somewhere, or begin a command that is typed on."""
 SAVES = {"picture", "save"}

@@ -13,7 +13,7 @@ import random
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,8 @@ SEED = int(os.environ.get("KONFIG_WORKBENCH_MONKEY_SEED", "1"))
 LONGEST_SECONDS = 1.0
 """So much of the processor may one thing take on the loop that draws."""
 SETTLING_SECONDS = 30.0
+HUNG_SECONDS = 60.0
+"""Of the clock, which other programs spend as well."""
 COMMANDS = """
 fleet; drift; rollouts; log; bookmarks; forwards; releases web/prod; releases; diff web/dev; plan web/prod
 plan web/dev; destroy web/dev; watch web/prod; whatif web/prod; whatif web/dev; spec web/prod; pods; pods@hz
@@ -140,7 +142,8 @@ class Monkey:
             self.screens[type(app.screen).__name__] += 1
             burst(app, keys)
             done += len(keys)
-            await pilot.pause(self._rng.choice((0, 0, 0, 0.02)))
+            await asyncio.sleep(self._rng.choice((0, 0, 0, 0.02)))
+            await taken(app, self.pressed)
             if self._rng.random() < 0.005:
                 await pilot.resize_terminal(*self._rng.choice((SMALL, LARGE, (40, 12), (200, 60))))
         return done
@@ -157,6 +160,16 @@ class Monkey:
         if self._rng.random() < 0.06:
             return [*self._rng.choice([text for text in TEXTS if self._confirms or text != phrase]), "enter"]
         return [self._rng.choice(self._keys)]
+
+
+async def taken(app: Any, pressed: Iterable[str]) -> None:
+    """Waits until the keys are acted on; fails, with what every task waits for, where that takes too long."""
+    until = time.monotonic() + HUNG_SECONDS
+    while not app._typed.is_idle:  # the queue of keys has no event, and no other user than this
+        await asyncio.sleep(0.005)
+        if time.monotonic() > until:
+            waiting = [f"{each.get_name()}: {each.get_stack(limit=2)}" for each in asyncio.all_tasks()]
+            raise AssertionError("\n".join([*waiting, type(app.screen).__name__, *pressed]))
 
 
 def fails(sandbox: Sandbox, rng: random.Random) -> None:

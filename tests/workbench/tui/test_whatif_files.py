@@ -15,6 +15,7 @@ from textual.widgets import TextArea
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, state, until, workbench
 from workbench.tui.screens.whatif import WhatIfScreen
+from workbench.tui.widgets.resource_table import ResourceTable
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 GIT = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -125,6 +126,40 @@ async def test_a_commit_holds_the_edited_files_and_nothing_else(tmp_path: Path) 
 
 
 @GIT
+async def test_a_branch_has_the_edits_and_nothing_else_moves(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    root = tmp_path / "shop"
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "ann")
+    git(root, "config", "user.email", "ann@box.test")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    (root / "notes.txt").write_text("not mine\n")
+    git(root, "add", "notes.txt")
+    before = git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain"), git(root, "ls-files", "-s")
+    async with app.run_test(size=SMALL) as pilot:
+        await edited(pilot)
+        for wrong, why in (
+            ("branch five", "say its name and what"),
+            ("branch a..b no name", "is no name of a branch"),
+            ("branch main taken", "is there already"),
+        ):
+            app.run_command(wrong, app.screen)  # type: ignore[arg-type]
+            await until(pilot, lambda why=why: why in said(app))  # type: ignore[misc]
+        await pilot.press("B", *"ann/five five 'of' them", "enter")
+        await until(pilot, lambda: "branch ann/five has it" in said(app))
+        assert state(app).edits, "they are written nowhere yet"
+    now = git(root, "rev-parse", "HEAD"), git(root, "status", "--porcelain"), git(root, "ls-files", "-s")
+    assert now == before and git(root, "branch", "--show-current").strip() == "main"
+    assert "replicas = 3" in (root / "web/prod/main.k").read_text()
+    shown = git(root, "show", "--format=%an %s%n%P", "--name-only", "ann/five").split("\n")
+    assert shown[:4] == ["ann five 'of' them", before[0].strip(), "", "web/prod/main.k"]
+    assert "replicas = 5" in git(root, "show", "ann/five:web/prod/main.k")
+    assert not git(root, "for-each-ref", "refs/workbench")
+    git(root, "fsck", "--strict")
+
+
+@GIT
 async def test_a_file_with_other_changes_is_not_committed_and_nothing_is_written(tmp_path: Path) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     root = tmp_path / "shop"
@@ -139,3 +174,35 @@ async def test_a_file_with_other_changes_is_not_committed_and_nothing_is_written
         await opened(pilot)
         app.run_command("commit x", app.screen)  # type: ignore[arg-type]
         await until(pilot, lambda: "go there first" in said(app))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_what_can_be_written_is_offered_and_what_is_wrong_is_said(tmp_path: Path, size: tuple[int, int]) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, WhatIfScreen))
+        editor = app.screen.query_one(TextArea)
+        editor.load_text("import models.server\n\nfront: server.Server {\n    rep\n}\n")
+        editor.move_cursor((3, 7))
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: "    replicas = \n" in editor.text)
+        assert editor.cursor_location == (3, 15)
+        await pilot.press(*"'two'")
+        await until(pilot, lambda: says(app, "expected int, got str"))
+        assert says(app, "main.k:4: ")
+        await pilot.press("escape", "n")
+        assert editor.has_focus and editor.cursor_location == (3, 4)
+        editor.load_text("import models.server\n\nfront: server.Server {\n    \n}\n")
+        editor.move_cursor((3, 4))
+        await pilot.press("ctrl+n")
+        choices = app.screen.query_one("#choices", ResourceTable)
+        await until(pilot, lambda: bool(choices.has_focus))
+        assert {"image", "replicas", "settings", "token"} <= {str(each.cells[0]) for each in choices.shown}
+        await pilot.press("escape")
+        assert editor.has_focus and not choices.has_class("shown")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: bool(choices.has_focus))
+        await pilot.press("enter")
+        assert editor.has_focus and " = " in editor.text.split("\n")[3]

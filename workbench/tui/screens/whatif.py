@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import anyio
 import anyio.to_thread
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,14 +19,15 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from workbench.engine import committing
+from workbench.engine import branching, committing
+from workbench.engine.language import Choice, Finding, Language
 from workbench.engine.whatif import WhatIf
-from workbench.present import diff
+from workbench.present import diff, errors
 from workbench.present.glyphs import action_sign
 from workbench.present.reconcile import short_id
-from workbench.present.rows import Row
+from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.project import WorkbenchError
+from workbench.project import WorkbenchError, checkout
 from workbench.tui import saving
 from workbench.tui.frame import Frame
 from workbench.tui.key_names import WithNames
@@ -36,13 +38,17 @@ from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 Word = Literal["write", "drop"]
 """What has to be typed before files are written, or edits lost."""
+CHOICES = (Column("Choice", grow=True), Column("Type", most=40))
 NARROW = 36
 SETTLE_SECONDS = 0.3
 """So long nothing may be typed before the edit is compiled."""
 
 
 class Editor(WithNames, TextArea):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave the editor", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave the editor", show=False),
+        Binding("ctrl+n", "complete", "Complete", show=False),
+    ]
 
     def on_mount(self) -> None:
         # a blinking cursor is a line sent twice a second, which SSH has better uses for
@@ -51,16 +57,22 @@ class Editor(WithNames, TextArea):
     def action_leave(self) -> None:
         self.screen.query_one("#effect").focus()
 
+    def action_complete(self) -> None:
+        if isinstance(self.screen, WhatIfScreen):
+            self.screen.complete()
+
 
 class WhatIfScreen(Frame):
     name_in_trail = "What if"
 
     DEFAULT_CSS = """
-    WhatIfScreen #summary { height: auto; max-height: 5; padding: 0 1; }
+    WhatIfScreen #summary { height: auto; max-height: 6; padding: 0 1; }
     WhatIfScreen #panes { layout: horizontal; height: 1fr; }
     WhatIfScreen.-narrow #panes { layout: vertical; }
     WhatIfScreen #editor { width: 1fr; height: 1fr; border: none; padding: 0; }
     WhatIfScreen #effect { width: 1fr; height: 1fr; border-left: solid $panel; }
+    WhatIfScreen #choices { display: none; height: 8; border-top: solid $panel; }
+    WhatIfScreen #choices.shown { display: block; }
     WhatIfScreen.-narrow #effect { border-left: none; border-top: solid $panel; }
     """
 
@@ -68,11 +80,13 @@ class WhatIfScreen(Frame):
         Binding("e", "edit", "Edit"),
         Binding("f", "file(1)", "Next file"),
         Binding("F", "file(-1)", "File before", show=False),
+        Binding("n", "finding", "Next finding", show=False),
         Binding("P", "app.switch_to('plan')", "Plan"),
         Binding("b", "reach", "Blast radius", show=False),
         Binding("p", "patch", "Patch to clipboard", show=False),
         Binding("E", "save", "Save as a patch", show=False),
         Binding("C", "commit", "Commit ...", show=False),
+        Binding("B", "branch", "Save as a branch ...", show=False),
         Binding("X", "drop", "Drop edits ..."),
         Binding("W", "write", "Write to files ..."),
     ]
@@ -90,6 +104,10 @@ class WhatIfScreen(Frame):
         self._files = self._stack_files()
         self._file = self._files[0]
         self._line = 0
+        self._language: Language | None = None
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+        self._findings: tuple[Finding, ...] = ()
+        self._choices: tuple[Choice, ...] = ()
         if at is not None:
             self._file, self._line = at
             self._files = (*self._files, *(() if self._file in self._files else (self._file,)))
@@ -99,6 +117,7 @@ class WhatIfScreen(Frame):
         with Container(id="panes"):
             yield Editor(self._text(), id="editor", show_line_numbers=True, tab_behavior="indent")
             yield ResourceTable(diff.FIELD_COLUMNS, id="effect", header=False, empty="comparing ...")
+        yield ResourceTable(CHOICES, id="choices", header=False, empty="")
         yield TypedConfirmation("Yes", "that is not the word: nothing was written or dropped")
 
     def on_mount(self) -> None:
@@ -134,6 +153,8 @@ class WhatIfScreen(Frame):
     def show_state(self) -> None:
         found, glyphs = self._stack_state.diff, self.workbench.glyphs
         head = [self._tabs(), line(Span("only here: no file is touched; esc leaves the editor", Tone.MUTED))]
+        if self._findings:
+            head.append(self._first_finding())
         if self._draft:
             head.append(line(Span(self._draft, Tone.WARN)))
         if self._stack_state.reach is not None and self._stack_state.edits:
@@ -184,6 +205,101 @@ class WhatIfScreen(Frame):
         self.redraw()
         self.workbench.diff_stack(self._stack_state)
         self.workbench.measure_reach(self._stack_state)
+        self.run_worker(self._check(), group="check", exclusive=True)
+
+    # --- the language service, on a thread: one call at a time
+
+    def _texts(self) -> dict[Path, str]:
+        """The edited files, with that of the editor as it is now."""
+        return {**self.whatif.edits, self._file: self.query_one(Editor).text}
+
+    def _service(self) -> Language:
+        if self._language is None:
+            root = self.workbench.session.root
+            self._language = Language(checkout(root), self._stack_state.stack.directory)
+        return self._language
+
+    async def _check(self) -> None:
+        """Looks for what is wrong with the texts, which a compilation tells only as far as it comes."""
+        texts = self._texts()
+        try:
+            found = await anyio.to_thread.run_sync(lambda: self._service().findings(texts), limiter=self._one_at_a_time)
+        except Exception as error:
+            # the boundary of a task: what is wrong with the help is said, and the edit stays
+            self.notify(str(errors.Bug(error)), severity="error")
+            return
+        if texts == self._texts():
+            self._findings = found
+            self.redraw()
+
+    def _first_finding(self) -> Line:
+        first, glyphs = self._findings[0], self.workbench.glyphs
+        sign = Span(f"{glyphs.bad if first.is_error else glyphs.finding} ", Tone.BAD if first.is_error else Tone.WARN)
+        where = f"{first.file.name}:{first.line}: " if first.line else ""
+        more = f"  and {len(self._findings) - 1} more" if len(self._findings) > 1 else ""
+        text = self.workbench.session.masked(first.message)
+        return line(sign, Span(where, Tone.SOURCE), text, Span(more, Tone.MUTED))
+
+    def action_finding(self) -> None:
+        """Goes to the next finding in the file that is shown, after the last one to the first."""
+        editor = self.query_one(Editor)
+        here = [(each.line - 1, each.column - 1) for each in self._findings if each.file == self._file and each.line]
+        if not here:
+            self.notify("nothing is known to be wrong in this file", severity="warning")
+            return
+        after = [each for each in sorted(here) if each > editor.cursor_location]
+        editor.move_cursor(min(after or here), center=True)
+        editor.focus()
+
+    def complete(self) -> None:
+        self.run_worker(self._complete(), group="complete", exclusive=True)
+
+    async def _complete(self) -> None:
+        """Writes what alone can stand at the cursor, or offers what can."""
+        editor, texts, file = self.query_one(Editor), self._texts(), self._file
+        row, column = editor.cursor_location
+        try:
+            found = await anyio.to_thread.run_sync(
+                lambda: self._service().choices(texts, file, row, column), limiter=self._one_at_a_time
+            )
+        except Exception as error:
+            # as above
+            self.notify(str(errors.Bug(error)), severity="error")
+            return
+        if texts != self._texts() or file != self._file or editor.cursor_location != (row, column):
+            return  # what was typed meanwhile is not what was asked about
+        if len(found) == 1:
+            self._write_in(found[0])
+        elif found:
+            self._choices = found
+            table = self.query_one("#choices", ResourceTable)
+            table.set_rows(
+                Row(number, (line(each.label), line(Span(each.detail, Tone.MUTED))))
+                for number, each in enumerate(found)
+            )
+            table.add_class("shown")
+            table.focus()
+        else:
+            self.notify("nothing is known that can stand here", severity="warning")
+
+    def _write_in(self, choice: Choice) -> None:
+        editor = self.query_one(Editor)
+        row, column = editor.cursor_location
+        editor.replace(choice.text, (row, choice.start), (row, column), maintain_selection_offset=False)
+        lines = choice.text.split("\n")
+        editor.move_cursor((row + len(lines) - 1, len(lines[-1]) + (choice.start if len(lines) == 1 else 0)))
+        editor.focus()
+
+    def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
+        if event.table.id == "choices":
+            chosen = event.table.current
+            self._hide_choices()
+            if isinstance(chosen, int):
+                self._write_in(self._choices[chosen])
+
+    def _hide_choices(self) -> None:
+        self.query_one("#choices").remove_class("shown")
+        self.query_one(Editor).focus()
 
     def action_reach(self) -> None:
         """Opens all that the edits change, in whatever stack."""
@@ -255,6 +371,30 @@ class WhatIfScreen(Frame):
             self.notify(f"replaced in {count} places: ctrl+z in the editor takes it back")
         else:
             self.notify(f"{old!r} is not in this file", severity="warning")
+
+    def action_branch(self) -> None:
+        self.open_command("branch ")
+
+    def save_branch(self, said: str) -> None:
+        """Commits the edits to a new branch; the files and the branch one stands on stay as they are."""
+        self._take_edit()
+        name, _, message = said.strip().partition(" ")
+        if not self.whatif.files:
+            self.notify("nothing is edited", severity="warning")
+        elif not name or not message.strip() or not message.isprintable():
+            self.notify("say its name and what the edit is for: branch NAME MESSAGE", severity="warning")
+        else:
+            self.run_worker(self._save_branch(self.whatif, name, message.strip()), group="commit", exclusive=True)
+
+    async def _save_branch(self, whatif: WhatIf, name: str, message: str) -> None:
+        root = self.workbench.session.root
+        try:
+            made = await anyio.to_thread.run_sync(branching.save_branch, root, name, whatif.edits, message)
+        except WorkbenchError as error:
+            self.notify(f"{error}. {error.hint}. Nothing was saved", severity="error", timeout=12)
+            return
+        self.workbench.command_log.add(self.workbench.now(), f"saved {self._edited()} as branch {name}", "")
+        self.notify(f"branch {name} has it as commit {made}; the edits stay here, X drops them")
 
     def action_commit(self) -> None:
         self.open_command("commit ")
@@ -337,11 +477,14 @@ class WhatIfScreen(Frame):
         question = self.query_one(TypedConfirmation)
         if question.is_asked:
             question.close()
+        elif self.query_one("#choices").has_class("shown"):
+            self._hide_choices()
         else:
             super().action_back()
 
     def _drop(self) -> None:
         self._draft = ""
+        self._findings = ()
         self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)
