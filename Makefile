@@ -11,7 +11,7 @@ MOTO := $(VENV)/.moto
 # tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test soak check format bench fuzz fuzz-files screenshots lock sbom pythons vscode clean
+.PHONY: demo test soak check format bench fuzz fuzz-files screenshots stories lock sbom pythons vscode clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
@@ -56,6 +56,10 @@ fuzz-files: $(STAMP)
 
 screenshots: $(STAMP)
 	$(BIN)/python -m tests.screenshots docs/screenshots
+
+# recordings of the screens, as asciicasts and as pictures that move
+stories: $(STAMP)
+	$(BIN)/python -m tests.stories docs/stories
 
 # The extension of VS Code, from packages of npm alone, as docs/vscode/package-lock.json has them: build/vscode/*.vsix.
 # None of their install scripts is run, and it is published nowhere.

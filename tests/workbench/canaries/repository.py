@@ -242,10 +242,10 @@ class Vault:
     async def connect_workspace(self, stack: Stack) -> Any:
         return self.cloud
 
-    def session(self) -> Session:
+    def session(self, **settings: Any) -> Session:
         return Session.open(
             self.home / "repository",
-            settings=Settings(self.state, self.home / "cache", user="ann", host="box"),
+            settings=Settings(self.state, self.home / "cache", user="ann", host="box", **settings),
             connect=self.connect,
             connect_workspace=self.connect_workspace,
         )

@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tests.stories.recording import Recording
 from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
 from tests.workbench.canaries.repository import WEB
 from tests.workbench.canaries.test_faces import IMAGE, vault
@@ -41,6 +42,13 @@ SAVES = {"picture", "save"}
 STOPS = {"stop", "quit", "ask_to_quit"}
 """What ends something of this session: it writes nothing, and each says what it leaves behind."""
 Scene = Callable[["Hands"], Awaitable[None]]
+
+
+def painted(app: WorkbenchApp) -> list[str]:
+    """What is on the screen, cell by cell."""
+    seen = Recording("", *LARGE)
+    seen.take(app, "")
+    return seen.texts()
 
 
 def name_of(entry: KeyEntry) -> str:
@@ -188,13 +196,13 @@ def test_of_every_key_it_is_known_whether_it_writes() -> None:
     assert others == {*LOOKS.split()} | SAVES | STOPS | opens, "say of a new key what it does"
 
 
-async def test_no_key_however_often_it_is_pressed_writes_or_drops_anything(
+async def test_no_key_however_often_it_is_pressed_writes_anything_and_ascii_is_all_that_is_seen(
     tmp_path: Path,
     vault: RecoveringVault,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    app = WorkbenchApp(vault.session(), open_at="vault/dev")
+    app = WorkbenchApp(vault.session(is_ascii=True), open_at="vault/dev")
     keys = {each.name: each.keys[0] for each in entries()}
     async with app.run_test(size=LARGE) as pilot:
         hands = Hands(vault, app, pilot)
@@ -215,6 +223,7 @@ async def test_no_key_however_often_it_is_pressed_writes_or_drops_anything(
             await pilot.press(keys[name])
             await hands.settled()
             assert hands.is_asking() == (name in ASKS), name
+            assert "".join(painted(app)).isascii(), painted(app)
             await pilot.press(keys[name], keys[name], "enter", "enter")
             await hands.settled()
             await asyncio.sleep(0)

@@ -37,12 +37,12 @@ from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 __all__ = ["sandbox"]
 
-KEYS = int(os.environ.get("KONFIG_WORKBENCH_MONKEY_KEYS", size(250, 50_000)))
+KEYS = int(os.environ.get("KONFIG_WORKBENCH_MONKEY_KEYS", size(120, 50_000)))
 SEED = int(os.environ.get("KONFIG_WORKBENCH_MONKEY_SEED", "1"))
 LONGEST_SECONDS = 1.0
 """So much of the processor may one thing take on the loop that draws."""
 SETTLING_SECONDS = 30.0
-HUNG_SECONDS = 60.0
+HUNG_SECONDS = 300.0
 """Of the clock, which other programs spend as well."""
 COMMANDS = """
 fleet; drift; rollouts; log; bookmarks; forwards; releases web/prod; releases; diff web/dev; plan web/prod

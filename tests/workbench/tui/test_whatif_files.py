@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, state, until, workbench
+from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, state, until, workbench
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 
@@ -206,3 +206,21 @@ async def test_what_can_be_written_is_offered_and_what_is_wrong_is_said(tmp_path
         await until(pilot, lambda: bool(choices.has_focus))
         await pilot.press("enter")
         assert editor.has_focus and " = " in editor.text.split("\n")[3]
+
+
+async def test_what_was_compared_before_an_edit_is_not_said_of_it(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    async with app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        await pilot.press("i")
+        await until(pilot, lambda: says(app, "no difference: what is there is what this says"))
+        diff_stack, began = app.diff_stack, list[Any]()
+        app.diff_stack = began.append  # type: ignore[method-assign, assignment]  # it takes as long as we like
+        editor = app.screen.query_one(TextArea)
+        editor.load_text(editor.text.replace("replicas = 3", "replicas = 5"))
+        await until(pilot, lambda: bool(began))
+        assert says(app, "before this edit: ") and says(app, "comparing ...") and not says(app, "no difference")
+        diff_stack(state(app))
+        await until(pilot, lambda: says(app, "~2 update"))
+        assert not says(app, "before this edit: ")

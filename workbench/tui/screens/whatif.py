@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import anyio
 import anyio.to_thread
@@ -20,7 +20,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from workbench.engine import branching, committing
-from workbench.engine.language import Choice, Finding, Language
+from workbench.engine.changes import StackDiff
 from workbench.engine.whatif import WhatIf
 from workbench.present import diff, errors
 from workbench.present.glyphs import action_sign
@@ -35,6 +35,10 @@ from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
+
+if TYPE_CHECKING:
+    # the language service is loaded when something is edited, and not before the first screen is seen
+    from workbench.engine.language import Choice, Finding, Language
 
 Word = Literal["write", "drop"]
 """What has to be typed before files are written, or edits lost."""
@@ -94,6 +98,8 @@ class WhatIfScreen(Frame):
     _timer: Timer | None = None
     _asked: tuple[Word, WhatIf | None] | None = None
     _draft = ""
+    _compared_before: StackDiff | None = None
+    """The comparison of the text before the last edit, which says nothing of what is edited now."""
 
     def __init__(self, state: object, *, at: tuple[Path, int] | None = None) -> None:
         from workbench.tui.state import StackState
@@ -165,11 +171,17 @@ class WhatIfScreen(Frame):
             effect.empty = "no comparison yet" if self._stack_state.error else "comparing ..."
             effect.refresh()
             return
-        head.append(diff.summary_line(found.summary, glyphs, is_certain=found.is_certain))
+        summary = diff.summary_line(found.summary, glyphs, is_certain=found.is_certain)
+        is_old = found is self._compared_before
+        head.append(line(Span("before this edit: ", Tone.WARN), summary) if is_old else summary)
         head += diff.remark_lines(found, glyphs)
         self.query_one("#summary", ToneText).show_all(head)
         effect.empty = (
-            "no difference: what is there is what this says" if found.is_certain else "not everything could be compared"
+            "comparing ..."
+            if is_old
+            else "no difference: what is there is what this says"
+            if found.is_certain
+            else "not everything could be compared"
         )
         rows: list[Row] = []
         now = self.workbench.now()
@@ -201,6 +213,7 @@ class WhatIfScreen(Frame):
         text = self.query_one(Editor).text
         if text == self._text():
             return
+        self._compared_before = self._stack_state.diff
         self.workbench.edit_stack(self._stack_state, self.whatif.edit(self._file, text))
         self.redraw()
         self.workbench.diff_stack(self._stack_state)
@@ -215,6 +228,8 @@ class WhatIfScreen(Frame):
 
     def _service(self) -> Language:
         if self._language is None:
+            from workbench.engine.language import Language
+
             root = self.workbench.session.root
             self._language = Language(checkout(root), self._stack_state.stack.directory)
         return self._language
@@ -485,6 +500,7 @@ class WhatIfScreen(Frame):
     def _drop(self) -> None:
         self._draft = ""
         self._findings = ()
+        self._compared_before = self._stack_state.diff
         self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)

@@ -1,0 +1,1 @@
+"""Stories of the screens, recorded: `python -m tests.stories docs/stories` makes an asciicast and an SVG of each."""
