@@ -284,7 +284,14 @@ def test_every_exit_code_is_documented() -> None:
 # --- keys
 
 _SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "asterisk": "*", "apostrophe": "'"}
-_SIGNS |= {"vertical_line": "\\|", "left_curly_bracket": "{", "right_curly_bracket": "}", "plus": "+", "minus": "-"}
+_SIGNS |= {
+    "vertical_line": "\\|",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "plus": "+",
+    "minus": "-",
+    "semicolon": ";",
+}
 _KEYS: dict[str, tuple[type, ...]] = {
     "Everywhere": (tui_app.WorkbenchApp, Frame, Prompt),
     "In tables": (ResourceTable,),

@@ -8,7 +8,7 @@ from textual.geometry import Region
 
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.resource_table import LETTERS, ResourceTable
 
 COLUMNS = (Column("Name", grow=True), Column("Status", width=12), Column("Age", width=5, right=True))
 
@@ -223,3 +223,20 @@ async def test_what_an_empty_table_says_is_drawn_when_it_says_something_else() -
         drawn.clear()
         table.empty = "nothing here"
         assert drawn == [], "nobody sees it"
+
+
+async def test_a_letter_leads_to_its_row_and_any_other_key_only_takes_the_letters_away() -> None:
+    app = Bench([row(f"row-{number}") for number in range(30)])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.press("semicolon")
+        assert [each[:1] for each in screen_text(app)[1:]] == [*LETTERS[:9]]
+        assert screen_text(app)[1].endswith("5s"), "the rest of the row is seen"
+        await pilot.press(LETTERS[4])
+        assert app.table.current == "row-4" and not screen_text(app)[1].startswith(LETTERS[0])
+        await pilot.press("G", "semicolon", LETTERS[0])
+        assert app.table.current == "row-21", "of the rows that are seen"
+        for key in (LETTERS[20], "down", "escape", "1"):
+            await pilot.press("semicolon", key)
+            assert app.table.current == "row-21" and not screen_text(app)[1].startswith(LETTERS[0])
+        await pilot.press("k")
+        assert app.table.current == "row-20"

@@ -76,7 +76,11 @@ class WhatIfScreen(Frame):
     WhatIfScreen #editor { width: 1fr; height: 1fr; border: none; padding: 0; }
     WhatIfScreen #effect { width: 1fr; height: 1fr; border-left: solid $panel; }
     WhatIfScreen #choices { display: none; height: 8; border-top: solid $panel; }
-    WhatIfScreen #choices.shown { display: block; }
+    WhatIfScreen.choosing #choices { display: block; }
+    WhatIfScreen #trouble.shown { max-height: 6; }
+    WhatIfScreen.-narrow #trouble.shown { max-height: 4; }
+    WhatIfScreen.choosing #trouble.shown { display: none; }
+    WhatIfScreen.-narrow.choosing #effect { display: none; }
     WhatIfScreen.-narrow #effect { border-left: none; border-top: solid $panel; }
     """
 
@@ -292,7 +296,7 @@ class WhatIfScreen(Frame):
                 Row(number, (line(each.label), line(Span(each.detail, Tone.MUTED))))
                 for number, each in enumerate(found)
             )
-            table.add_class("shown")
+            self.add_class("choosing")
             table.focus()
         else:
             self.notify("nothing is known that can stand here", severity="warning")
@@ -313,7 +317,7 @@ class WhatIfScreen(Frame):
                 self._write_in(self._choices[chosen])
 
     def _hide_choices(self) -> None:
-        self.query_one("#choices").remove_class("shown")
+        self.remove_class("choosing")
         self.query_one(Editor).focus()
 
     def action_reach(self) -> None:
@@ -492,7 +496,7 @@ class WhatIfScreen(Frame):
         question = self.query_one(TypedConfirmation)
         if question.is_asked:
             question.close()
-        elif self.query_one("#choices").has_class("shown"):
+        elif self.has_class("choosing"):
             self._hide_choices()
         else:
             super().action_back()

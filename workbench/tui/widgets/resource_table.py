@@ -56,6 +56,9 @@ _HIDDEN = -1
 _TAIL_CELLS = 12
 """As much as a controller appends to a name: `-776b6f7b87-bdggq` is told apart by less."""
 
+LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
+"""What leads to the rows that are seen, from the top; those under the fingers first."""
+
 
 def _end(pieces: list[tuple[str, Style]], width: int) -> list[Segment]:
     """Returns the last characters that fit into so many cells."""
@@ -80,6 +83,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
     ResourceTable > .resource-table--cursor { background: $primary 35%; }
     ResourceTable > .resource-table--cursor-unfocused { background: $primary 15%; }
     ResourceTable > .resource-table--empty { color: $text-muted; }
+    ResourceTable > .resource-table--letter { background: $warning; color: $surface; text-style: bold; }
     """ + tone_css("ResourceTable")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -87,6 +91,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         "resource-table--cursor",
         "resource-table--cursor-unfocused",
         "resource-table--empty",
+        "resource-table--letter",
     } | TONE_CLASSES
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -97,6 +102,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         Binding("home", "edge(0)", "First", show=False),
         Binding("G,end", "edge(1)", "Last", show=False),
         Binding("enter", "choose", "Open", show=False),
+        Binding("semicolon", "jump", "Jump to a row", key_display=";", show=False),
         Binding("right", "fold(False)", "Unfold", show=False),
         Binding("left", "fold(True)", "Fold", show=False),
     ]
@@ -146,6 +152,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         self._widths: tuple[int, ...] = ()
         self._strip = lru_cache(maxsize=2048)(self._draw)
         self._pending_g = False
+        self._is_jumping = False
 
     @property
     def empty(self) -> str:
@@ -323,7 +330,15 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         if index >= len(self._shown):
             return Strip.blank(self._width, self.rich_style)
         row = self._shown[index]
-        return self._strip(row, index == self.cursor, row.key in self.marks, self.has_focus, self._widths)
+        strip = self._strip(row, index == self.cursor, row.key in self.marks, self.has_focus, self._widths)
+        return self._lettered(strip, y - self.header_lines) if self._is_jumping else strip
+
+    def _lettered(self, strip: Strip, number: int) -> Strip:
+        """Puts the letter that leads to a row over its first cell."""
+        if number >= len(LETTERS):
+            return strip
+        style = self.get_component_rich_style("resource-table--letter")
+        return Strip.join([Strip([Segment(LETTERS[number], style)], 1), strip.crop(1)])
 
     def _draw_header(self) -> Strip:
         style = self.get_component_rich_style("resource-table--header")
@@ -488,8 +503,27 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
             if parent is not None:
                 self.cursor = parent
 
+    def action_jump(self) -> None:
+        """Shows a letter on each row that is seen; the next key goes to its row, or takes the letters away."""
+        if self._shown:
+            self._is_jumping = True
+            self.refresh()
+
+    def _end_jump(self) -> None:
+        if self._is_jumping:
+            self._is_jumping = False
+            self.refresh()
+
     def on_key(self, event: events.Key) -> None:
         """`gg` goes to the first row: two plain keys, so it can't be a binding."""
+        if self._is_jumping:
+            self._end_jump()
+            event.stop()  # whatever else the key does here, it was meant for the letters
+            number = LETTERS.find(event.character) if event.character else -1
+            index = number + self.scroll_offset.y
+            if 0 <= number < self.size.height - self.header_lines and index < len(self._shown):
+                self.cursor = index
+            return
         if event.character == "g":
             if self._pending_g:
                 self.action_edge(0)
@@ -516,6 +550,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         self.refresh_line(self.cursor)
 
     def on_blur(self) -> None:
+        self._end_jump()
         self.refresh_line(self.cursor)
 
     def notify_style_update(self) -> None:
