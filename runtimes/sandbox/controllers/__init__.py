@@ -23,7 +23,7 @@ from runtimes.sandbox.controllers.clusterroles import RoleAggregation
 from runtimes.sandbox.controllers.cronjob import CronJobs
 from runtimes.sandbox.controllers.daemonset import DaemonSets
 from runtimes.sandbox.controllers.deployment import Deployments
-from runtimes.sandbox.controllers.endpoints import Endpoints, EndpointSlices
+from runtimes.sandbox.controllers.endpoints import Endpoints, EndpointSlices, MirroredEndpoints
 from runtimes.sandbox.controllers.events import Recorder
 from runtimes.sandbox.controllers.garbage import GarbageCollector
 from runtimes.sandbox.controllers.ingress import Ingresses
@@ -66,6 +66,7 @@ ALL: tuple[Factory, ...] = (
     RoleAggregation,
     EndpointSlices,
     Endpoints,
+    MirroredEndpoints,
     Scheduler,
     Kubelets,
 )

@@ -184,3 +184,85 @@ class Endpoints(_OfServices):
         if ports:
             subset["ports"] = ports
         return [subset]
+
+
+class MirroredEndpoints(Controller):
+    """Endpoints that somebody writes for a Service without selector are told as slices, too."""
+
+    name = "endpointslicemirroring-controller"
+    watches = ("services", "endpoints", "endpointslices.discovery.k8s.io")
+    owner_mark = "endpointslicemirroring-controller.k8s.io"
+
+    def concerned(self, change: Change) -> Iterable[Key]:
+        if change.resource[1] != "endpointslices":
+            yield change.key
+            return
+        name = labels_of(change.object).get(SERVICE_NAME)
+        if name and labels_of(change.object).get(MANAGED_BY) == self.owner_mark:
+            yield change.key[0], name
+
+    def reconcile(self, key: Key) -> None:
+        service, written = self.hands.find("services", *key), self.hands.find("endpoints", *key)
+        slices = [
+            each
+            for each in self.hands.all("endpointslices.discovery.k8s.io", key[0])
+            if labels_of(each).get(SERVICE_NAME) == key[1] and labels_of(each).get(MANAGED_BY) == self.owner_mark
+        ]
+        wanted = _mirrored(written) if written is not None and _is_mirrored(service, written) else []
+        for content, present in zip(wanted, slices, strict=False):
+            if any(present.get(field) != value for field, value in content.items()):
+                self.hands.update("endpointslices.discovery.k8s.io", {**copied(present), **content})
+        for surplus in slices[len(wanted) :]:
+            self.hands.delete("endpointslices.discovery.k8s.io", surplus)
+        for content in wanted[len(slices) :]:
+            assert written is not None, "only what is there is mirrored"
+            self._make(written, content)
+
+    def _make(self, written: Object, content: Object) -> None:
+        metadata = written["metadata"]
+        labels = {**labels_of(written), SERVICE_NAME: metadata["name"], MANAGED_BY: self.owner_mark}
+        body = {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "generateName": f"{metadata['name']}-",
+                "namespace": metadata["namespace"],
+                "labels": labels,
+                "ownerReferences": [reference_to(written)],
+            },
+            **content,
+        }
+        self.hands.create("endpointslices.discovery.k8s.io", metadata["namespace"], body)
+
+
+_SKIPPED = "endpointslice.kubernetes.io/skip-mirror"
+_LEADER = "control-plane.alpha.kubernetes.io/leader"
+
+
+def _is_mirrored(service: Object | None, written: Object) -> bool:
+    if service is None or service["spec"].get("selector") or written["metadata"].get("deletionTimestamp"):
+        return False
+    is_lock = _LEADER in (written["metadata"].get("annotations") or {})
+    return not is_lock and labels_of(written).get(_SKIPPED) != "true"
+
+
+def _mirrored(written: Object) -> list[Object]:
+    """A slice for each subset, of addresses that are ready and that are not."""
+    found = []
+    for subset in written.get("subsets") or ():
+        endpoints = [
+            {
+                "addresses": [address["ip"]],
+                "conditions": {"ready": ready},
+                **{field: address[field] for field in ("hostname", "nodeName", "targetRef") if field in address},
+            }
+            for field, ready in (("addresses", True), ("notReadyAddresses", False))
+            for address in subset.get(field) or ()
+        ]
+        ports = [
+            {"name": port.get("name", ""), "protocol": port.get("protocol", "TCP"), "port": port["port"]}
+            for port in subset.get("ports") or ()
+        ]
+        if endpoints:
+            found.append({"addressType": "IPv4", "endpoints": endpoints, "ports": ports})
+    return found

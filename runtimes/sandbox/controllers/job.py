@@ -22,6 +22,7 @@ from runtimes.sandbox.store import Change, Object, copied
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
+INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 BATCH_SECONDS = 1.0  # changes of pods are collected for so long
 FIRST_BACK_OFF_SECONDS, LONGEST_BACK_OFF_SECONDS = 10.0, 600.0
 
@@ -162,6 +163,7 @@ class Jobs(Controller):
             if index is not None:
                 metadata.setdefault("annotations", {})[INDEX] = str(index)
                 metadata.setdefault("labels", {})[INDEX] = str(index)
+                _tell_index(pod)
                 metadata["generateName"] = f"{job['metadata']['name']}-{index}-"
                 pod["spec"]["hostname"] = f"{job['metadata']['name']}-{index}"
             try:
@@ -380,14 +382,23 @@ def _completed(job: Object, pods: list[Object]) -> set[int | None]:
 
 
 def _spelled(indexes: set[int | None]) -> str:
-    """`0-2,5`"""
+    """`0-2,5`; two neighbours are told one by one."""
     runs: list[list[int]] = []
     for index in sorted(each for each in indexes if each is not None):
         if runs and runs[-1][-1] == index - 1:
             runs[-1].append(index)
         else:
             runs.append([index])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
+
+
+def _tell_index(pod: Object) -> None:
+    """Containers of a Job with indexes know theirs by their environment, unless they have that name already."""
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
+    for container in [*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())]:
+        known = {each.get("name") for each in container.get("env") or ()}
+        if INDEX_VARIABLE not in known:
+            container["env"] = [*(container.get("env") or ()), {"name": INDEX_VARIABLE, "valueFrom": source}]
 
 
 def _exit_that_fits(rule: Object, pod: Object) -> tuple[str, int] | None:

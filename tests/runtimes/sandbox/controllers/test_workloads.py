@@ -184,3 +184,44 @@ def test_a_claim_that_waits_for_its_consumer_is_bound_where_that_will_run(world:
     assert world.get("persistentvolumeclaims", "data")["status"]["phase"] == "Bound"
     assert world.get("deployments.apps", "web")["status"]["readyReplicas"] == 1
     assert world.events("FailedScheduling") == []
+
+
+def test_a_job_with_indexes_tells_each_pod_its_own_and_which_are_done(world: World) -> None:
+    plain = {"name": "own", "image": "shop/web:1-done", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "x"}]}
+    pod = template("shop/web:1-done", restartPolicy="Never")
+    pod["spec"]["containers"].append(plain)
+    spec = {"completions": 2, "parallelism": 2, "completionMode": "Indexed", "template": pod}
+    world.create("jobs.batch", {"metadata": {"name": "j"}, "spec": spec})
+    world.pass_seconds(1)
+    (told, kept) = [each["env"] for each in world.pods()[0]["spec"]["containers"]]
+    field = {"apiVersion": "v1", "fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}
+    assert told == [{"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": field}}]
+    assert kept == plain["env"]
+    world.pass_seconds(20)
+    assert world.get("jobs.batch", "j")["status"]["completedIndexes"] == "0,1"
+
+
+def test_addresses_that_somebody_writes_for_a_service_without_selector_are_mirrored(world: World) -> None:
+    world.create("services", {"metadata": {"name": "x"}, "spec": {"ports": [{"port": 80}]}})
+    subset = {"addresses": [{"ip": "10.3.3.3"}], "notReadyAddresses": [{"ip": "10.3.3.4"}], "ports": [{"port": 80}]}
+    world.create("endpoints", {"metadata": {"name": "x"}, "subsets": [subset]})
+
+    def slices() -> list[Object]:
+        world.pass_seconds(2)
+        return list(world.cluster.list("endpointslices.discovery.k8s.io", "default").items)
+
+    (made,) = slices()
+    assert made["endpoints"] == [
+        {"addresses": ["10.3.3.3"], "conditions": {"ready": True}},
+        {"addresses": ["10.3.3.4"], "conditions": {"ready": False}},
+    ]
+    assert made["ports"] == [{"name": "", "protocol": "TCP", "port": 80}]
+    assert made["metadata"]["labels"] == {
+        "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+        "kubernetes.io/service-name": "x",
+    }
+    assert slices() == [made], "nothing is written where nothing changed"
+    world.patch("endpoints", "x", {"subsets": [{**subset, "notReadyAddresses": None}]})
+    assert len(slices()[0]["endpoints"]) == 1
+    world.patch("endpoints", "x", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}})
+    assert slices() == []
