@@ -134,7 +134,11 @@ def phrase_for(
 
 
 def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> ExitCode:
-    """Applies a confirmed plan and shows it. Raises `KeyboardInterrupt` where it was stopped, after telling."""
+    """Applies a confirmed plan and shows it. Raises `KeyboardInterrupt` where it was stopped, after telling.
+
+    A plan without steps, carried out for its record, leaves that to whoever holds the stack.
+    """
+    from workbench.engine.errors import Locked
     from workbench.engine.events import Outcome
 
     was_stopped = False
@@ -150,6 +154,11 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
     except KeyboardInterrupt:
         say_what_is_left(session, made, output)
         raise
+    except Locked as held:
+        if not made.is_empty:
+            raise
+        output.talk(Span(f"not recorded: {held.message}; nothing is left to do", Tone.WARN))
+        return ExitCode.OK
     if was_stopped:
         say_what_is_left(session, made, output)
         raise KeyboardInterrupt

@@ -185,6 +185,7 @@ async def plan(work: Work, given: PlanOf) -> Any:
 
 async def apply(work: Work, given: Apply) -> Any:
     """Carries out a plan that was made here, with the phrase that it asks for; the events are told as they come."""
+    from workbench.engine.errors import Locked
     from workbench.engine.events import ApplyFinished
     from workbench.present.plan import event_document
 
@@ -204,15 +205,20 @@ async def apply(work: Work, given: Apply) -> Any:
             work.plans.take(made.id)
             return _applied(made, None)
         session.reason = given.reason or session.reason
-        async with session.apply(made, confirm=given.confirm) as events:
-            work.plans.take(made.id)
-            work.left = {"stack": made.stack, "revision": made.revision, "hint": f"wb release list {made.stack}"}
-            work.stop = events.interrupt
-            async for event in events:
-                if isinstance(event, ApplyFinished):
-                    finished = event
-                await work.tell(event_document(event))
-            work.stop, work.left = None, {}
+        try:
+            async with session.apply(made, confirm=given.confirm) as events:
+                work.plans.take(made.id)
+                work.left = {"stack": made.stack, "revision": made.revision, "hint": f"wb release list {made.stack}"}
+                work.stop = events.interrupt
+                async for event in events:
+                    if isinstance(event, ApplyFinished):
+                        finished = event
+                    await work.tell(event_document(event))
+                work.stop, work.left = None, {}
+        except Locked:
+            if not made.is_empty:
+                raise
+            work.plans.take(made.id)  # whoever holds the stack says what it did
     return _applied(made, finished)
 
 
