@@ -209,3 +209,23 @@ async def test_nobody_lives_off_another_site_and_nothing_is_found_out_of_place(t
     async with place.open() as opened:
         with pytest.raises(OutsideRepository):
             await opened.new_site("far")
+
+
+async def test_a_stack_without_a_list_of_its_files_gets_one_at_the_site(tmp_path: Path) -> None:
+    place = company(tmp_path, ())
+    (place.root / "plain/prod").mkdir(parents=True)
+    (place.root / "plain/project.yaml").write_text("name: plain\n")
+    (place.root / "plain/prod/stack.yaml").write_text("name: prod\nnamespace: {by: stack}\n")
+    body = '{apiVersion = "v1", kind = "ConfigMap", metadata.name = "own", data.stack = option("stack")}'
+    (place.root / "plain/prod/main.k").write_text(f"import manifests\n\nmanifests.yaml_stream([{body}])\n")
+    declare(place, (), 'plain.like = "plain/prod"\n')
+    assert await written(place) == ("platform/wuhan-prod", "plain/wuhan-prod")
+    settings = (place.root / "plain/wuhan-prod/kcl.yaml").read_text()
+    assert "  - ../prod/main.k\n  - site.k\n  - main.k\n" in settings
+    async with place.open() as opened:
+        (resource,) = (await opened.compile(opened.select("plain/wuhan-prod"))).spec
+        assert resource.attributes["data"] == {"stack": "wuhan-prod"}
+    (place.root / "plain/prod/kcl.mod").write_text('[package]\nname = "plain"\n[profile]\nentries = ["main.k"]\n')
+    async with place.open() as opened:
+        with pytest.raises(InvalidSite, match=r"plain/prod has a kcl.mod of its own"):
+            await opened.new_site("wuhan")
