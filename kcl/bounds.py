@@ -83,6 +83,19 @@ def check_json(text: str | bytes) -> None:
         raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels")
 
 
+def load_json(text: str | bytes, **hooks: Any) -> Any:
+    """What `json.loads` reads. Raises LimitError, and JSONDecodeError for what is no JSON."""
+    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    check_json(text)
+    try:
+        value = json.loads(text, **hooks)
+    except RecursionError:
+        raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels") from None
+    if brackets > MOST_DEPTH:
+        check_depth(value)
+    return value
+
+
 def check_toml(text: str) -> None:
     """Raises LimitError. The parser of the standard library takes quadratic memory for the parts of a dotted key."""
     if len(text) > MOST_BYTES_OF_TOML:

@@ -28,8 +28,7 @@ import grpc
 from tf.gen import grpc_controller_pb2, grpc_controller_pb2_grpc, grpc_stdio_pb2_grpc, tfplugin_pb2_grpc
 from tf.provider import ProviderServicer
 
-from kcl import whole_file
-from runtimes.base.documents import load_json
+from kcl import bounds, whole_file
 
 _COOKIE: Final = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
 _CORE_PROTOCOL, _PLUGIN_PROTOCOL = 1, 6
@@ -141,7 +140,7 @@ def _certificate() -> tuple[bytes, bytes]:
     file = folder / "certificate.json"
     with suppress(OSError, ValueError, KeyError):
         _own(folder)
-        kept = load_json(file.read_text())
+        kept = bounds.load_json(file.read_text())
         if time.time() < kept["made"] + (_VALID_DAYS - 1) * 86400:
             return kept["key"].encode(), kept["certificate"].encode()
     key, certificate = _new_certificate()

@@ -24,8 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kcl import whole_file
-from runtimes.base.documents import load_json
+from kcl import bounds, whole_file
 
 WORLD_VARIABLE: Final = "KONFIG_PRACTICE_WORLD"
 """Environment variable: the file, where the provider's configuration names none."""
@@ -120,7 +119,7 @@ def _written(content: Content) -> str:
 
 def _parsed(text: str, path: Path) -> Content:
     try:
-        document = load_json(text)
+        document = bounds.load_json(text)
     except ValueError as error:
         raise WorldBroken(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict):

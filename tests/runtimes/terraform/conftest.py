@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from runtimes.sandbox.provider.mirror import ProviderMissing, install
 from tests.runtimes.terraform.http_backend import Store, serving
-from tests.runtimes.terraform.practice import TERRAFORM, Place
+from tests.runtimes.terraform.practice import TERRAFORM, Place, bucket, database, lay_initialised, network, record
 from tests.runtimes.terraform.practice import place as made
 
 
@@ -23,11 +24,30 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def place(tmp_path: Path, mirror: Path) -> Iterator[Place]:
+@pytest.fixture(scope="session")
+def initialised(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `terraform init` leaves it, with the provider's schemas."""
     if TERRAFORM is None:
         pytest.skip("neither terraform nor tofu is on PATH")
-    yield made(tmp_path, mirror)
+    found = made(tmp_path_factory.mktemp("initialised"), mirror)
+    asyncio.run(found.plan(network("any"), database("any", "any"), bucket("any"), record("any")))
+    return found.folder.path
+
+
+@pytest.fixture
+def fresh_place(tmp_path: Path, mirror: Path) -> Place:
+    """Where Terraform never was."""
+    if TERRAFORM is None:
+        pytest.skip("neither terraform nor tofu is on PATH")
+    return made(tmp_path, mirror)
+
+
+@pytest.fixture
+def place(tmp_path: Path, mirror: Path, initialised: Path) -> Place:
+    """Where Terraform is initialised, and nothing was planned yet."""
+    found = made(tmp_path, mirror)
+    lay_initialised(initialised, found.folder.path)
+    return found
 
 
 @pytest.fixture

@@ -124,6 +124,14 @@ def place(root: Path, mirror: Path) -> Place:
     return Place(TerraformRuntime.connect(**settings), world, Folder(root / "folder"), settings)
 
 
+def lay_initialised(done: Path, folder: Path) -> None:
+    """Makes a folder one that Terraform was initialised in, as another was; making it anew is half of a short test."""
+    folder.mkdir(parents=True)
+    shutil.copytree(done / ".terraform", folder / ".terraform", symlinks=True)
+    for name in (".terraform.lock.hcl", "cli.tfrc", "initialised.json", "schemas.json"):
+        shutil.copy2(done / name, folder / name)
+
+
 async def until(happened: Callable[[], object], what: str = "it", seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not happened():

@@ -90,7 +90,7 @@ async def test_who_runs_too_long_is_killed(tmp_path: Path) -> None:
 
 
 async def test_cancelling_interrupts_and_waits(tmp_path: Path) -> None:
-    script = "import time\nopen('up', 'w').close()\ntry:\n time.sleep(30)\nexcept KeyboardInterrupt:\n"
+    script = "import time\ntry:\n open('up', 'w').close()\n time.sleep(30)\nexcept KeyboardInterrupt:\n"
     script += " open('down', 'w').close()"
     task = asyncio.create_task(run(Command((sys.executable, "-c", script), dict(os.environ), tmp_path)))
     await until((tmp_path / "up").exists)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +11,10 @@ import pytest
 
 from runtimes.sandbox.provider.mirror import ProviderMissing, install
 from runtimes.sandbox.server import Sandbox
-from tests.scenarios.terraform.orders import SAMPLE, TERRAFORM, Orders
+from tests.runtimes.terraform.practice import lay_initialised
+from tests.scenarios.terraform.orders import SAMPLE, STACK, TERRAFORM, Orders
+from workbench.project import StackPath
+from workbench.release.store import ReleaseStore
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +29,42 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What may be kept on a machine: Terraform is initialised for providers in a folder of it."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def initialised(mirror: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working folder of the stack as `terraform init` leaves it, with the provider's schemas."""
+    home = tmp_path_factory.mktemp("initialised")
+
+    async def planned() -> Path:
+        async with Sandbox(clusters=2, seed=1) as sandbox:
+            made = Orders(SAMPLE, home, mirror, sandbox, cache)
+            await made.session().plan(made.session().select(STACK))
+            await made.close()
+            return made.folder.path
+
+    return asyncio.run(planned())
+
+
 @pytest.fixture
-async def orders(tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
+async def fresh_orders(tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
+    """Where Terraform never was, and nothing is kept."""
     root = tmp_path / "konfig"
     shutil.copytree(SAMPLE, root)
     async with Sandbox(clusters=2, seed=1) as sandbox:
         made = Orders(root, tmp_path, mirror, sandbox, tmp_path / "cache")
         yield made
         await made.close()
+
+
+@pytest.fixture
+def orders(fresh_orders: Orders, cache: Path, initialised: Path) -> Orders:
+    """Where Terraform is initialised, and nothing was planned yet."""
+    folder = ReleaseStore(fresh_orders.state_dir, fresh_orders.root).workspace_folder(StackPath(*STACK.split("/")))
+    lay_initialised(initialised, folder)
+    fresh_orders.cache = cache
+    return fresh_orders

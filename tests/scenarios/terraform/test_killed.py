@@ -165,8 +165,8 @@ class Moment:
 KILL, INT, TERM = signal.SIGKILL, signal.SIGINT, signal.SIGTERM
 
 ALL = os.environ.get("KONFIG_WORKBENCH_KILL_MOMENTS") == "all"
-FEW = (0, 12, 22, 25)
-"""By default four lives, in which wb, terraform and both are ended; random moments are in `test_random_kills`."""
+FEW = (12, 25)
+"""By default two lives, in which wb, terraform and both are ended; random moments are in `test_random_kills`."""
 MOMENTS = (
     Moment("as it starts", "wb", KILL, lambda life: True, jitter_seconds=0.5, is_fresh=True),
     Moment("initialising", "wb", KILL, is_initialising, is_fresh=True),

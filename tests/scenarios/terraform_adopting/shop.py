@@ -85,6 +85,7 @@ class Shop:
     root: Path
     home: Path
     mirror: Path
+    cache: Path
     opened: list[Session] = field(default_factory=list)
     kubeconfig: Path | None = None
 
@@ -116,7 +117,7 @@ class Shop:
     def session(self, **settings: Any) -> Session:
         found = Settings(
             self.home / "state",
-            self.home / "cache",
+            self.cache,
             **{
                 "kubeconfig": str(self.kubeconfig or self.home / "none"),
                 "user": "ann",
@@ -145,7 +146,7 @@ class Shop:
         return {
             **kept,
             "WB_STATE_DIR": str(self.home / "state"),
-            "WB_CACHE_DIR": str(self.home / "cache"),
+            "WB_CACHE_DIR": str(self.cache),
             "WB_TERRAFORM_MIRROR": str(self.mirror),
             WORLD_VARIABLE: str(self.world.path),
             "KUBECONFIG": str(self.kubeconfig or self.home / "none"),
