@@ -16,11 +16,11 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(STAMP)
 	@$(BIN)/wb demo
 
-# three at once: many tests wait for servers and processes, and leave one of two cores free;
+# four at once: many tests wait for servers and processes, and leave cores free;
 # where one of them dies the run ends and says so: pytest-xdist may wait for ever for what another was to take over
 PARALLEL := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 test: $(STAMP) $(BROWSER) $(MOTO)
-	$(BIN)/python -m pytest -n 3 $(PARALLEL)
+	$(BIN)/python -m pytest -n 4 $(PARALLEL)
 
 # what `make test` tries in small, or not at all, in its long form: hours; sizes are in tests/README.md
 soak: $(STAMP) $(BROWSER) $(MOTO)

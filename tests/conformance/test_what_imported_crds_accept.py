@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
@@ -141,7 +140,7 @@ def _compared(
                 name: each for name, each in schema.get("properties", {}).items() if name in plain.get("properties", {})
             },
         }
-        oracle = jsonschema.Draft202012Validator(plain)
+        oracle = _validator()(plain)
         candidates = []
         for _ in range(_OBJECTS):
             try:
@@ -177,3 +176,10 @@ def test_packages_accept_what_their_definitions_accept(tmp_path: Path) -> None:
                 wrong.append(f"{path.name}: {verdict}: {told[:1500]}\n{problem[:700]}")
     assert wrong == [], f"{len(wrong)} of {sum(counts.values())}:\n" + "\n".join(wrong[:20])
     assert min(counts.values()) > 50, counts
+
+
+def _validator() -> Any:
+    """Imported when it is used: its formats are grammars, which take seconds to load wherever tests are collected."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator

@@ -12,7 +12,7 @@ from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from runtimes.base import Address, KubernetesId
 from workbench.present import clusters, errors, reconcile
@@ -23,6 +23,7 @@ from workbench.tui import filters, served
 from workbench.tui.key_names import WithNames
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState
+from workbench.tui.widgets.key_line import KeyLine
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -68,7 +69,6 @@ class Frame(WithNames, Screen[None]):
     Frame #status { height: 1; background: $panel; padding: 0 1; }
     Frame #trouble { display: none; max-height: 12; padding: 0 1; background: $error 10%; }
     Frame #trouble.shown { display: block; }
-    Frame Footer { dock: none; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -114,7 +114,7 @@ class Frame(WithNames, Screen[None]):
             yield ToneText(id="trouble", wrap=True)
             yield Prompt(id="prompt")
             yield ToneText(id="status")
-            yield Footer(show_command_palette=False, compact=True)
+            yield KeyLine()
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
