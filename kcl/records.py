@@ -1,9 +1,10 @@
 """Dataclasses that cost next to nothing to define; for the type checker they are those of the standard library.
 
-The decorator of the standard library writes up to six functions as text for each class, compiles and runs them. For
-the 150 dataclasses of the language that took 60 ms, four tenths of what it takes to import it, and nearly all of these
-functions are never called. Here comparing, hashing and showing are done by functions that serve all classes, and the
-one that pays to be written for a class, `__init__`, is written when its first instance is made.
+The decorator of the standard library writes up to six functions as text for each class, compiles and runs them. For the
+150 dataclasses of the language that took 60 ms, four tenths of what it takes to import it, and for the 340 that the
+screens load 180 ms; nearly all of these functions are never called. Here comparing, hashing and showing are done by
+functions that serve all classes, and the one that pays to be written for a class, `__init__`, is written when its first
+instance is made.
 
 Left out is what nobody here uses: `InitVar`, `ClassVar`, `KW_ONLY`, `unsafe_hash`, `match_args`, `weakref_slot`.
 Other programs may use `dataclasses.fields`, `replace` and the like on such classes, or derive dataclasses from them.
@@ -14,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dataclasses import asdict as asdict
     from dataclasses import astuple as astuple
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
@@ -31,15 +33,16 @@ else:
     class Field:
         """One field of a class."""
 
-        __slots__ = ("compare", "default", "factory", "init", "name", "repr", "type")
+        __slots__ = ("compare", "default", "factory", "hash", "init", "name", "repr", "type")
 
-        def __init__(self, default, factory, init, repr, compare):
+        def __init__(self, default, factory, init=True, repr=True, compare=True, hash=None):
             self.name = self.type = ""
+            self.hash = compare if hash is None else hash
             self.default, self.factory, self.init, self.repr, self.compare = default, factory, init, repr, compare
 
-    def field(*, default=_MISSING, default_factory=_MISSING, init=True, repr=True, compare=True):
+    def field(*, default=_MISSING, default_factory=_MISSING, init=True, repr=True, compare=True, hash=None):
         """As `dataclasses.field`."""
-        return Field(default, default_factory, init, repr, compare)
+        return Field(default, default_factory, init, repr, compare, hash)
 
     def dataclass(cls=None, /, *, repr=True, eq=True, order=False, frozen=False, slots=False):
         """As `dataclasses.dataclass`."""
@@ -50,18 +53,25 @@ else:
         return defined if cls is None else defined(cls)
 
     def fields(of):
-        """The fields of a class or an instance; TypeError for anything else."""
-        try:
+        """The fields of a dataclass or an instance; TypeError for anything else."""
+        if hasattr(of, _RECORD):
             return tuple(getattr(of, _RECORD).values())
-        except AttributeError:
-            raise TypeError("must be called with a dataclass type or instance") from None
+        return _standard().fields(of)
 
     def is_dataclass(value):
         """Whether it is such a class or an instance of one."""
-        return hasattr(value if isinstance(value, type) else type(value), _RECORD)
+        return hasattr(value if isinstance(value, type) else type(value), "__dataclass_fields__")
+
+    def _standard():
+        """The standard library's, for the dataclasses of others."""
+        import dataclasses
+
+        return dataclasses
 
     def replace(instance, /, **changes):
         """A copy with other values in some fields."""
+        if not hasattr(instance, _RECORD):
+            return _standard().replace(instance, **changes)
         for name, each in getattr(instance, _RECORD).items():
             if each.init:
                 if name not in changes:
@@ -72,14 +82,21 @@ else:
 
     def astuple(instance):
         """The values of the fields; of dataclasses among them, and in lists, tuples and dicts, the same."""
-        return tuple([_as_plain(getattr(instance, name)) for name in getattr(instance, _RECORD)])
+        return tuple([_as_plain(getattr(instance, name), astuple) for name in _names(instance)])
 
-    def _as_plain(value):
+    def asdict(instance):
+        """The values by name of field; of dataclasses among them, and in lists, tuples and dicts, the same."""
+        return {name: _as_plain(getattr(instance, name), asdict) for name in _names(instance)}
+
+    def _names(instance):
+        return [each.name for each in fields(instance)]
+
+    def _as_plain(value, plain):
         if type(value) in (list, tuple):
-            return type(value)(map(_as_plain, value))
+            return type(value)([_as_plain(each, plain) for each in value])
         if type(value) is dict:
-            return {_as_plain(key): _as_plain(item) for key, item in value.items()}
-        return astuple(value) if is_dataclass(type(value)) else value
+            return {_as_plain(key, plain): _as_plain(item, plain) for key, item in value.items()}
+        return plain(value) if is_dataclass(type(value)) else value
 
     # --- Defining a class ---
 
@@ -105,6 +122,7 @@ else:
                     init=each.init,
                     repr=each.repr,
                     compare=each.compare,
+                    hash=each.hash,
                     kw_only=False,
                 )
                 known.name, known.type, known._field_type = name, each.type, dataclasses._FIELD
@@ -136,7 +154,7 @@ else:
 
     def _own_field(cls, name, of):
         given = cls.__dict__.get(name, _MISSING)
-        made = given if isinstance(given, Field) else Field(given, _MISSING, True, True, True)
+        made = given if isinstance(given, Field) else Field(given, _MISSING)
         if made.default is not _MISSING and made.default.__class__.__hash__ is None:
             raise ValueError(f"mutable default {type(made.default)} for field {name} is not allowed")
         made.name, made.type = name, of
@@ -217,9 +235,9 @@ else:
         written.__qualname__, written.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
         return written
 
-    def _values(record):
-        """What makes a tuple of the fields that are compared."""
-        names = [name for name, each in record.items() if each.compare]
+    def _values(record, is_meant=operator.attrgetter("compare")):
+        """What makes a tuple of the fields that are compared, or hashed."""
+        names = [name for name, each in record.items() if is_meant(each)]
         if len(names) > 1:
             return operator.attrgetter(*names)
         return lambda self: tuple([getattr(self, name) for name in names])
@@ -234,7 +252,7 @@ else:
         return method
 
     def _hash(record):
-        values = _values(record)
+        values = _values(record, operator.attrgetter("hash"))
 
         def __hash__(self):
             return hash(values(self))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
+from kcl.records import replace
 from runtimes.base import Runtime, Workspace
 from workbench.audit import Actor, AuditTrail
 from workbench.audit.runs import AuditedApply

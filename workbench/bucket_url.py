@@ -7,9 +7,10 @@ is refused, and never quoted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlsplit
+
+from kcl.records import dataclass
 
 SCHEMES: Final = ("s3", "gs", "az")
 _OPTIONS: Final = {"s3": ("endpoint", "region"), "gs": ("endpoint",), "az": ("endpoint", "account")}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass
 from runtimes.base import ResourceId
 from workbench.engine.place_kinds import CLUSTER, WORKSPACE
 from workbench.project import BrokenFile, Finding, Stack, UnknownCluster, discover

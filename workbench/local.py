@@ -18,11 +18,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import asdict, dataclass, field
 from kcl.regular import open_regular
 from runtimes.base.documents import load_json
 from workbench.project import WorkbenchError, checkout

@@ -10,10 +10,10 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import (
     Address,
     Body,

@@ -43,12 +43,12 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
 from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
+from kcl.records import dataclass, field, replace
 from workbench.bucket_url import BadBucketUrl, BucketUrl
 from workbench.ci import pull_request
 from workbench.project import ProjectError

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from kcl.records import dataclass, replace
 from runtimes.base import (
     Address,
     InvalidReference,

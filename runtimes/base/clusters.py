@@ -9,9 +9,10 @@ nothing is concluded: not known is never the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
+
+from kcl.records import dataclass
 
 SYSTEM_TRUST = "system"
 """In place of an authority's digest where the machine's trust store decides."""

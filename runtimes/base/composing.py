@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
+from kcl.records import dataclass
 from runtimes.base import functions
 from runtimes.base.functions import FunctionFailed
 from runtimes.base.references import (

@@ -16,8 +16,7 @@ Messages name what and where and are safe to show: bodies and credentials never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kcl.records import dataclass
 from runtimes.base.paths import FieldPath
 
 

@@ -11,10 +11,10 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base.documents import load_json
 
 LONGEST_RESULT: Final = 1 << 20

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from kcl.records import dataclass
 from runtimes.base.tables import LiveKind
 
 

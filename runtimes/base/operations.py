@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from kcl.records import dataclass, field
 from runtimes.base.clusters import ClusterIdentity
 from runtimes.base.errors import RuntimeFailure
 

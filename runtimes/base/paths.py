@@ -17,8 +17,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from kcl.records import dataclass
 
 _WRITTEN_STEP = re.compile(
     r"""\.?(?P<name>[A-Za-z_$][\w$-]*)

@@ -7,9 +7,10 @@ fraction, the largest suffix that needs none. Anything finer than a billionth is
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal, localcontext
 from typing import Literal
+
+from kcl.records import dataclass
 
 SYNTAX = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from kcl.records import dataclass
 from runtimes.base.resource import ResourceId
 from runtimes.base.unknown import PlainPath
 

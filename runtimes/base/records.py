@@ -8,8 +8,9 @@ two that write at the same time one is refused (`Moved`). A `Runtime` that can k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
+
+from kcl.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.base import functions
 from runtimes.base.documents import load_json
 from runtimes.base.functions import FunctionFailed

@@ -6,10 +6,10 @@ The contract of a runtime that can say. Nothing is changed by any of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from kcl.records import dataclass
 from runtimes.base.errors import RuntimeFailure
 from runtimes.base.resource import KubernetesId
 

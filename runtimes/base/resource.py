@@ -12,10 +12,11 @@ Both forms may have four parts, so an id is parsed together with its resource's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Self
+
+from kcl.records import dataclass, field
 
 Body = Mapping[str, Any]
 """What a resource says, open by nature: JSON-like, never mutated after it was handed over."""

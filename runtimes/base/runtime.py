@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from kcl.records import dataclass, field
 from runtimes.base.errors import FieldConflict
 from runtimes.base.paths import FieldPath
 from runtimes.base.readiness import NO_RULES, ReadyRules

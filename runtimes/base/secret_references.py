@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import quote, unquote
 
+from kcl.records import dataclass
 from runtimes.base.errors import RuntimeFailure
 
 SCHEME: Final = "ref://"

@@ -6,8 +6,9 @@ never a status: a resource that is waited for too long is still `InProgress`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from kcl.records import dataclass
 
 
 class Status(StrEnum):

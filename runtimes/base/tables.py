@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from kcl.records import dataclass, field
 from runtimes.base.errors import RuntimeFailure
 from runtimes.base.resource import KubernetesId
 from runtimes.base.runtime import Occurrence

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from kcl.records import dataclass
 from runtimes.base.operations import PodTarget
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from kcl.records import dataclass, field
 from runtimes.base.errors import RuntimeFailure
 from runtimes.base.paths import FieldPath
 from runtimes.base.resource import Resource, ResourceId

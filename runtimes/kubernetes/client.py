@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body

@@ -19,11 +19,11 @@ import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, assert_never
 
+from kcl.records import dataclass
 from kcl.regular import read_regular
 from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured, Unauthenticated

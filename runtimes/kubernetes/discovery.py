@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import NotThere, RuntimeFailure
 from runtimes.kubernetes.transport import Transport, path_of
 

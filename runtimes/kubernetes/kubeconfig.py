@@ -12,11 +12,11 @@ import binascii
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from kcl.records import dataclass, field
 from runtimes.base import ClusterIdentity, Misconfigured
 from runtimes.base.clusters import SYSTEM_TRUST
 from runtimes.base.documents import DocumentError, OverLimit, load_yaml, read_text

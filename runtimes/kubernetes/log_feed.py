@@ -13,11 +13,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import Forbidden, NotThere, Rejected, RuntimeFailure
 from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport, LogSource
 from runtimes.kubernetes.client import Client, Object

@@ -10,13 +10,13 @@ import base64
 import binascii
 import os
 import ssl
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import http_exceptions
 
+from kcl.records import dataclass
 from runtimes.base.documents import load_json
 
 _CLOCK = "check the clock of this machine, too"

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from kcl.records import replace
 from runtimes.base import Basis, FieldConflict, FieldPath, KubernetesId, Moved, Prediction, RuntimeFailure, sensitive
 from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import KubernetesId, NotThere, RuntimeFailure
 from runtimes.base.relations import Presence, Related, Relations
 from runtimes.kubernetes import label_selectors

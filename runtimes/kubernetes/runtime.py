@@ -7,11 +7,11 @@ import copy
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kcl.records import replace
 from runtimes.base import (
     ApplyRequest,
     ClusterIdentity,

@@ -21,7 +21,6 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from multidict import CIMultiDict
 
+from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, MASK
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
 from runtimes.base.documents import OverLimit, load_json

@@ -12,9 +12,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 
+from kcl.records import replace
 from runtimes.base import (
     NO_RULES,
     Blocking,

@@ -8,9 +8,9 @@ Validating, after everything else: limit ranges again and quotas (quota.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base.quantity import amount, canonical
 from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found

@@ -7,9 +7,9 @@ who breaks it is refused or warned. They take effect with their own writes, whic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.sandbox.cel import checking
 from runtimes.sandbox.cel.evaluation import Budget, OutOfBudget, evaluate
 from runtimes.sandbox.cel.syntax import CelError, Node, parse

@@ -12,9 +12,10 @@ import hashlib
 import secrets
 import ssl
 import tempfile
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from kcl.records import dataclass
 
 # The curve P-256 (FIPS 186-5): y² = x³ - 3x + b over the field of P, with a group of order N made by the point G.
 P = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF

@@ -10,9 +10,10 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+
+from kcl.records import dataclass, field
 
 
 class Timer(Protocol):

@@ -12,9 +12,9 @@ from __future__ import annotations
 import builtins
 import uuid
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.sandbox import binding, custom, deletion, eviction, listing, scale, watching, writing
 from runtimes.sandbox.clock import Clock
 from runtimes.sandbox.errors import ApiError, not_found

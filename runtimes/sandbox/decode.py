@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import quantity
 from runtimes.base.documents import DocumentError, load_json
 from runtimes.sandbox.limits import check_values

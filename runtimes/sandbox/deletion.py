@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, timedelta
 from typing import Any, Literal
 
+from kcl.records import dataclass, field
 from runtimes.sandbox import admission, admission_policies, custom
 from runtimes.sandbox.errors import ApiError, conflict, not_found
 from runtimes.sandbox.policies import policy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass, field
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.decode import DecodeError, parse_json
 from runtimes.sandbox.errors import ApiError, bad_request, expired, invalid
 from runtimes.sandbox.resources import Resource

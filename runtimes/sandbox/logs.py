@@ -5,9 +5,9 @@ Nothing is kept. The same pod at the same moment always has the same log, so fol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from kcl.records import dataclass
 from runtimes.sandbox import stages
 from runtimes.sandbox.errors import ApiError, bad_request
 from runtimes.sandbox.faults import Faults

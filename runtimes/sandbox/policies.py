@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from kcl.records import dataclass, replace
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import ResourceKey
 

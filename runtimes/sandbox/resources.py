@@ -6,10 +6,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.data import read
 from runtimes.sandbox.store import Object, ResourceKey
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from kcl.records import replace
 from runtimes.sandbox import apply, writing
 from runtimes.sandbox.apply import scale as scale_owners
 from runtimes.sandbox.errors import ApiError, bad_request, invalid, not_found

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.sandbox.errors import ApiError, bad_request
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object

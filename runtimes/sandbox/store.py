@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from kcl.records import dataclass
 from runtimes.sandbox import limits
 from runtimes.sandbox.errors import ApiError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base.quantity import amount
 from runtimes.sandbox.allocation import (
     NODE_PORTS,

@@ -7,9 +7,9 @@ meets first and which fields count as the writer's own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from kcl.records import dataclass, field, replace
 from runtimes.sandbox import admission, admission_policies, apply, decode, defaults, definitions, strategies, validate
 from runtimes.sandbox import patch as patches
 from runtimes.sandbox.admission import Review

@@ -6,9 +6,9 @@ Only variables that were named for this: a repository must not get at whatever e
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from kcl.records import dataclass, field
 from runtimes.base import Misconfigured, NotThere, RuntimeFailure, SecretReference
 
 PREFIX: Final = "WB_SECRET_"

@@ -6,12 +6,12 @@ Links are followed as far as they stay below the folder: Kubernetes mounts each 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import anyio.to_thread
 
+from kcl.records import dataclass
 from kcl.regular import read_regular
 from runtimes.base import Misconfigured, NotThere, Rejected, RuntimeFailure, SecretReference
 

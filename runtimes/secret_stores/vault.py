@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
@@ -21,6 +20,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import anyio
 
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from runtimes.base import (
     Forbidden,

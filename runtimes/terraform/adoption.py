@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import Finding, Resource, ResourceId, ResourcePlan, TerraformId, WorkspacePlan, refers
 from runtimes.terraform import diagnostics, record, values
 from runtimes.terraform.record import Doubt

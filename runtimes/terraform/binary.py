@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.records import dataclass
 from runtimes.base import Misconfigured
 from runtimes.base.documents import load_json
 from runtimes.terraform.arguments import Arguments

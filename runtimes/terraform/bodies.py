@@ -14,9 +14,9 @@ Where nothing is configured, for a resource to be deleted, everything that can b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import UNKNOWN, FieldPath, is_unknown, refers
 from runtimes.terraform import values
 from runtimes.terraform.schema import Form, Type

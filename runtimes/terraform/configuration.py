@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.base import (
     FieldPath,
     Ids,

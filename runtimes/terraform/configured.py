@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+from kcl.records import dataclass, field
 from runtimes.base import FieldPath, PlainPath, Resource, ResourceId, TerraformId
 from runtimes.base.documents import load_json
 from runtimes.base.secret_texts import SecretTexts, secret_texts, telling

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import (
     FieldPath,
     Finding,

@@ -7,11 +7,11 @@ that a newer version adds, are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base.documents import load_json
 
 

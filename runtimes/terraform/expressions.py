@@ -10,9 +10,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
+from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, is_secret_name
 from runtimes.base import (
     UNKNOWN,

@@ -24,12 +24,12 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kcl import whole_file
+from kcl.records import dataclass
 from kcl.regular import read_regular
 from runtimes.base import Misconfigured, Overloaded
 from runtimes.base.documents import load_json

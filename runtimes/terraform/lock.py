@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from kcl.records import dataclass, field
 from runtimes.base import Misconfigured
 
 FILE: Final = ".terraform.lock.hcl"

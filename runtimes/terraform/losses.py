@@ -8,8 +8,8 @@ be looked for, and what the stack no longer has, is an error: creating it could 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import Finding, PlannedAction, ResourceId, ResourcePlan, TerraformId, WorkspacePlanRequest
 from runtimes.terraform import seen
 from runtimes.terraform.adoption import Adoption

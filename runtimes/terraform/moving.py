@@ -12,9 +12,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kcl.records import dataclass, replace
 from kcl.regular import read_regular
 from runtimes.base import Misconfigured, RuntimeFailure, StateEntry, StateMove, StateRecord, TerraformId
 from runtimes.terraform import live, record, restoring, seen

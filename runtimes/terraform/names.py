@@ -11,9 +11,9 @@ What a state has from elsewhere, under modules, counts or labels that this rule 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from kcl.records import dataclass
 from runtimes.base import TerraformId
 
 DEFAULT_HOST: Final = "registry.terraform.io"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.base import FieldPath, TerraformId
 from runtimes.base.documents import load_json
 from runtimes.terraform import values

@@ -14,9 +14,10 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
+
+from kcl.records import dataclass, field, replace
 
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 10.0

@@ -7,9 +7,9 @@ else that only a plan would tell is `UNKNOWN`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import (
     UNKNOWN,
     InvalidReference,

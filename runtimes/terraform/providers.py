@@ -16,10 +16,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from kcl.secrecy.names import suggests_secret
 from kcl.secrecy.rules import BUILT_IN as RULES
 from kcl.secrecy.rules import is_secret_name

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from kcl.records import asdict, dataclass, replace
 from kcl.regular import read_regular
 from kcl.secrecy.rules import is_secret_name
 from runtimes.base import InvalidResourceId, Misconfigured, RuntimeType, TerraformId, parse_id

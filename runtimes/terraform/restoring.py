@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from runtimes.terraform import seen

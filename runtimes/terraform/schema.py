@@ -7,10 +7,10 @@ come back.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.base import FieldPath
 from runtimes.base.documents import load_json
 

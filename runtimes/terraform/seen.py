@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import InvalidResourceId, ResourceId, RuntimeType, TerraformId, parse_id
 from runtimes.terraform import live
 from runtimes.terraform.folder import Folder, read_json

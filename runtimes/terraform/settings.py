@@ -11,9 +11,9 @@ timeouts               how long to wait: {create: 10m}
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.base import (
     FieldPath,
     InvalidResourceId,

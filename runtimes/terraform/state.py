@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import FieldPath, TerraformId, value_at
 from runtimes.base.documents import load_json
 from runtimes.terraform import names, schema, values

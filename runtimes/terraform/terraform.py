@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from runtimes.base import Finding, Misconfigured, ProviderUse, ResourceId, RuntimeFailure
 from runtimes.base.documents import load_json

@@ -10,10 +10,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kcl.records import dataclass, replace
 from runtimes.base import (
     Blocking,
     Contact,

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kcl import whole_file
+from kcl.records import dataclass, field, replace
 from runtimes.base import (
     Finding,
     LiveResource,

@@ -203,11 +203,31 @@ def test_helpers_answer_as_those_of_the_standard_library() -> None:
     assert [each.name for each in records.fields(named)] == [each.name for each in dataclasses.fields(named)]
     assert records.astuple(named) == dataclasses.astuple(named) == (1, 7, "n", [(2, 7)], 2)
     assert records.replace(named, x=3) == dataclasses.replace(named, x=3) != named
+    assert records.asdict(named) == dataclasses.asdict(named)
     assert [records.is_dataclass(each) for each in (named, made.Named, 1, int)] == [True, True, False, False]
     with pytest.raises(ValueError, match="late"):
         records.replace(named, late=1)
     with pytest.raises(TypeError):
         records.fields(1)  # type: ignore[arg-type]
+
+
+def test_helpers_know_the_dataclasses_of_others() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Foreign:
+        x: int = 1
+
+    assert records.replace(Foreign(), x=2) == Foreign(2) and records.is_dataclass(Foreign)
+    assert records.asdict(Foreign()) == {"x": 1} and [each.name for each in records.fields(Foreign)] == ["x"]
+
+
+def test_a_field_may_be_compared_and_left_out_of_the_hash() -> None:
+    @records.dataclass(frozen=True, slots=True)
+    class Call:
+        name: str
+        arguments: list[int] = records.field(hash=False)
+
+    assert hash(Call("a", [1])) == hash(Call("a", [2])) and Call("a", [1]) != Call("a", [2])
+    assert next(each for each in dataclasses.fields(Call) if each.name == "arguments").hash is False
 
 
 def test_a_mutable_default_is_refused() -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base.documents import load_json
 
 FIRST = "0" * 64

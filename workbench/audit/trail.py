@@ -25,11 +25,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from workbench.audit.chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link

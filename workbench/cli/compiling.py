@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from kcl.records import dataclass
 from workbench.cli.stacks import NO_STACKS, tell_findings
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone

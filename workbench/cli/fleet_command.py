@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from kcl.records import replace
 from workbench.cli.stacks import NO_STACKS, compile_options, format_option, inputs, tell_findings, workdir_option
 from workbench.exit_codes import ExitCode
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kcl.records import replace
 from kcl.terminal import harmless
 from kcl.tools.lsp.repositories import NotLooked, Place, Setting, StackSettings
 from workbench.cli.stacks import compile_options, inputs, workdir_option

@@ -11,12 +11,12 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kcl.records import dataclass, field, replace
 from workbench.cli.output import Output
 from workbench.cli.signals import ending_like_interrupt
 from workbench.cli.stacks import LIMITS, limits_options

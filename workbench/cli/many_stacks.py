@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import click
 
+from kcl.records import dataclass
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 

@@ -15,13 +15,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
+from kcl.records import dataclass, replace
 from runtimes.base.documents import load_json
 from workbench.project import WorkbenchError
 

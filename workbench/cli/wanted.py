@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.records import dataclass
 from runtimes.base import RuntimeFailure, TerraformId
 from runtimes.registry import provider_uses
 from workbench.engine.compiled import CompileInputs

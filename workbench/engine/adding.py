@@ -7,10 +7,10 @@ changed. Where there are several, one that touches no other field at all is take
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcl import api
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from runtimes.base import FieldPath, ResourceId, format_path
 from workbench.engine.compiled import CompiledStack, CompileInputs

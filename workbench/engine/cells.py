@@ -8,9 +8,9 @@ Loads nothing of the language: a question that was asked before is answered with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from workbench.engine.errors import EngineError
 
 MASK: Final = "«masked»"

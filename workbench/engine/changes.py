@@ -8,11 +8,11 @@ infrastructure fills it in or follows from something else; only counted. A whole
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import (
     Address,
     Basis,

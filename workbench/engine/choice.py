@@ -7,11 +7,11 @@ with it. What is only ordered after another one (deletions, which a cluster does
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from glob import escape
 
+from kcl.records import dataclass
 from runtimes.base import Address, Body, KubernetesId, ResourceId, RuntimeType
 from workbench.engine.errors import EngineError
 from workbench.engine.placement import component

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kcl.records import dataclass
 from workbench.engine.errors import EngineError
 from workbench.engine.git import run_git, run_git_bytes
 from workbench.engine.revisions import refuse_ambiguous

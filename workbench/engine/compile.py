@@ -17,7 +17,6 @@ import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
@@ -27,6 +26,7 @@ from kcl import api
 from kcl.diagnostics import Diagnostic, position
 from kcl.memo.inputs import Clock, now
 from kcl.reach import is_below
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import telling, texts

@@ -18,7 +18,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -27,6 +26,7 @@ from kcl.api import Bounds, downloaded_folder, yaml_text
 from kcl.bounded import Allowance
 from kcl.memo.contents import State, digest_of
 from kcl.memo.inputs import Clock, Moment, now
+from kcl.records import dataclass, field, replace
 from workbench.engine.compile import compile_now
 from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.compiled_index import (

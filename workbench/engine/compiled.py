@@ -6,11 +6,11 @@ The language is not imported here: screens and a `wb diff` start without it, as 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 from kcl.diagnostics import Diagnostic, Position
+from kcl.records import dataclass, field
 from workbench.engine.errors import EngineError
 from workbench.engine.spec import Spec
 

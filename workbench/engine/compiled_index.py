@@ -16,7 +16,6 @@ import json
 import os
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from kcl import whole_file
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
 from kcl.memo.contents import UNRELIABLE, State, digest_of_bytes, digest_of_path, look_again, state_of
 from kcl.memo.inputs import Clock, Moment, Stamp, now, settled_each, stamp, stamp_as_it_is
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from kcl import api
 from kcl.bounded import Allowance
+from kcl.records import dataclass, field, replace
 from runtimes.base import FieldPath, KubernetesId, ResourceId, TerraformId
 from workbench.engine.cells import MASK, NOWHERE, Cell, Configured, Failed, Place, Steps
 from workbench.engine.compile import compiled_with_variables

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from kcl import api
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from workbench.engine.errors import EngineError
 from workbench.engine.spec import Spec

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import FieldPath, ListKey
 from workbench.engine.cells import NOWHERE, Cell, Failed, NoSuchValue, Place, Places
 from workbench.engine.errors import EngineError

@@ -8,9 +8,9 @@ them, on purpose, and is no conflict. Values are never told: they may be secret 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.records import dataclass
 from kcl.tools.query.reading import Unreadable, source
 from kcl.tools.query.variables import Variable, variables
 from workbench.engine.cube import Subject

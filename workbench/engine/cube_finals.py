@@ -8,12 +8,12 @@ sees an override is no proof that there is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from kcl.records import dataclass, field
 from kcl.source import SourceFile
 from kcl.tools.query.reading import Unreadable, source
 from kcl.tools.query.variables import Variable, variables

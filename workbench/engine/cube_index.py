@@ -14,13 +14,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from kcl import whole_file
 from kcl.memo.digest import blake2b
 from kcl.memo.inputs import Leads, Moment, Stamp, Ways, hold, settled_each, stamp_as_it_is
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from workbench.engine.cells import Configured, Steps
 from workbench.engine.cube import Found, Subject

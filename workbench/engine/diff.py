@@ -12,9 +12,9 @@ infrastructure would change it: it decides, for one, the order of environment va
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from kcl.records import dataclass
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     Body,

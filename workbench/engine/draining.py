@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import NodePod, NodePods
 
 _MOST_NAMED = 4

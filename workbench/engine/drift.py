@@ -8,9 +8,9 @@ what drifted before and is not seen now has gone only where the stack could be t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kcl.records import dataclass, replace
 from runtimes.base import Address, FieldPath, ResourceId
 from workbench.engine.changes import Change, FieldChange, Op, StackDiff
 from workbench.engine.compiled import CompiledStack, CompileInputs

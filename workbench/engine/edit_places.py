@@ -7,10 +7,10 @@ first, and who asks tries each until one does what is wanted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kcl import api
+from kcl.records import dataclass, replace
 from runtimes.base import FieldPath, ResourceId, format_path
 from workbench.engine.errors import EditFailed
 from workbench.engine.fields import MISSING, find

@@ -6,10 +6,10 @@ memory. `at` is in UTC. Times between events are in seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from kcl.records import dataclass
 from runtimes.base import Address
 
 

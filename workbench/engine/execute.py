@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 
 import anyio
 from anyio.abc import ObjectReceiveStream
 from anyio.streams.memory import MemoryObjectSendStream
 
+from kcl.records import replace
 from runtimes.base import (
     Address,
     NotThere,

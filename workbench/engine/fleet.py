@@ -8,10 +8,10 @@ not been taken. Health, difference and drift are those of `status`, `diff` and `
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from kcl.records import dataclass
 from runtimes.base import Status
 from workbench.engine.compiled import CompileFailed
 from workbench.engine.drift import StackDrift

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copyreg
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import IO, Any, Final
 
 from kcl.bounded import Allowance
+from kcl.records import dataclass, field
 
 MOST_BYTES: Final = 128 << 20
 """Of one message. What is larger is no configuration, and would have to be held by whoever asked."""

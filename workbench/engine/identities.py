@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
 import anyio
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import (
     Address,
     ClusterIdentity,

@@ -15,9 +15,9 @@ Argo CD knows both halves as `ignoreDifferences` and `RespectIgnoreDifferences`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kcl.records import dataclass, replace
 from runtimes.base import FieldPath, LiveResource, Resource, format_path
 from workbench.engine.fields import MISSING, find, position
 from workbench.engine.values import put

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import FieldPath, KubernetesId
 from workbench.engine.errors import EngineError
 from workbench.engine.spec import Spec

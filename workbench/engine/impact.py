@@ -8,11 +8,11 @@ that cannot be compiled on a side says neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import Address, FieldPath, KubernetesId, Resource, ResourceId, starts_with
 from workbench.engine.changes import Change, ChangeClass, FieldChange, Op, StackDiff, Summary

@@ -12,7 +12,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ from kcl.api import BoundedFileSystem, Bounds, downloaded_folder
 from kcl.bounded import Allowance
 from kcl.diagnostics import Severity
 from kcl.memo.contents import digest_of_path
+from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
 from workbench.engine.commits import Entry, Range, entries, parse_range, write_files
 from workbench.engine.compile_all import Batch, Wanted, prepare, read_by

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from kcl.records import dataclass, field
 from runtimes.base import Body, FieldPath, Resource, ResourceId, RuntimeType, StateEntry, StateRecord
 from workbench.engine.errors import EngineError
 from workbench.engine.masking import Seal, masked, opaque_paths, resource_paths

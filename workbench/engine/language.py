@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.records import dataclass
 from kcl.tools.lsp import completing
 from kcl.tools.lsp.positions import Lines, Place, Unit
 from kcl.tools.lsp.sessions import MOST_CHARACTERS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     FieldOwner,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from kcl.records import dataclass, field
 from runtimes.base import KubernetesId
 from workbench.engine.draining import Losses
 from workbench.engine.errors import EngineError

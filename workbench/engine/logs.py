@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from kcl.records import replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.logs import LogLine, LogNote, LogReport
 from workbench.engine.scrubbing import masked_failure, masked_text

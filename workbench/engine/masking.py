@@ -12,10 +12,10 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from kcl.records import dataclass
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     UNKNOWN,

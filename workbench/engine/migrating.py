@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from kcl.bounded import Allowance
+from kcl.records import replace
 from kcl.tools.migrate import Outcome
 from workbench.engine import migration
 from workbench.engine.compile import PluginFinder

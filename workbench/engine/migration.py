@@ -8,7 +8,6 @@ process that can be ended.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from kcl import api
 from kcl.bounded import in_force
 from kcl.bounded.watchdog import is_crowded
 from kcl.diagnostics import render
+from kcl.records import dataclass, field, replace
 from kcl.tools.migrate import (
     Lint,
     NotWritten,

@@ -8,8 +8,8 @@ What needs a value that nobody can tell so is withheld, with all that needs it: 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 
+from kcl.records import dataclass, replace
 from runtimes.base import (
     LiveResource,
     Reference,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
+from kcl.records import dataclass, replace
 from runtimes.base import (
     Address,
     Ids,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import replace
 
+from kcl.records import replace
 from runtimes.base import Address
 from workbench.engine.events import Action
 from workbench.engine.plan import Plan

@@ -7,9 +7,9 @@ which are asked; what is planned, watched and shown of them needs no more than i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from kcl.records import dataclass
 from runtimes.base import ResourceId, RuntimeType
 from workbench.engine.release import type_of
 from workbench.project import TERRAFORM_PLACE

@@ -6,9 +6,9 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
+from kcl.records import replace
 from runtimes.base import (
     UNKNOWN,
     Body,

@@ -8,10 +8,10 @@ before the first write.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from kcl.records import dataclass, field
 from runtimes.base import Address, ClusterIdentity, ResourceId
 from workbench.engine.changes import Change, Gap, Problem, Summary
 from workbench.engine.choice import LeftOut, Part

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from kcl import whole_file
+from kcl.records import dataclass, field, replace
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import DocumentError, load_json, read_text
 from workbench.engine.compiled import CompileInputs

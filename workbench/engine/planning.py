@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from kcl.records import replace
 from runtimes.base import Address, Body, KubernetesId, PlainPath, Resource, ResourceId, unknown_paths
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
 from workbench.engine.choice import EVERYTHING, Choice, Part, Subject

@@ -15,10 +15,10 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from kcl import api
+from kcl.records import dataclass, field
 from kcl.regular import read_regular_text
 from kcl.secrecy.names import is_about_property
 from workbench.project import WorkbenchError, refuse_foreign

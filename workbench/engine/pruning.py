@@ -9,9 +9,9 @@ there is a gap, as it may be this stack's. Deleting what labels alone know takes
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import (
     Address,
     KubernetesId,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import OutputReference, PlainPath, ResourceId, format_path
 from workbench.engine.masking import Seal, masked
 

@@ -9,9 +9,9 @@ leaves a field out nor puts a digest into a cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import UNKNOWN, Address, Body, FieldPath, Resource, ResourceId, TerraformId, format_path
 from workbench.engine.masking import Seal, name_sealed_as, sealed_as, secret_texts_in, secret_values

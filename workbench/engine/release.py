@@ -10,12 +10,12 @@ Pure values: `begin` makes one from a plan, `fold` takes it one event further. W
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol, assert_never
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import Address, Body, ClusterIdentity, ResourceId, RuntimeType, TerraformId
 from workbench.engine.changes import Change
 from workbench.engine.events import (

@@ -7,9 +7,9 @@ different keys nobody can tell, which is then said and neither claimed to be a c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.records import dataclass, field
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import Address, Body, ClusterIdentity, FieldPath, Sameness, compare
 from workbench.engine.changes import ChangeClass, FieldChange, Op

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from kcl.records import fields, is_dataclass, replace
 from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from runtimes.base import Address, KubernetesId, ObjectRef, RuntimeFailure, TerraformId
 from runtimes.base.secret_texts import secret_texts

@@ -14,9 +14,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kcl.records import dataclass, replace
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
     CALL_PREFIX,

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from kcl import api
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from runtimes.base import FieldPath, ResourceId, format_path
 from runtimes.base.documents import DocumentError, load_yaml

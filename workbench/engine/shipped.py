@@ -9,13 +9,13 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kcl import api
 from kcl.bounded import Allowance
+from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import Body, KubernetesId, Resource, ResourceId, RuntimeType, TerraformId
 from workbench.engine.compile import PluginFinder, compiled_with_result, lookup_in, path_of

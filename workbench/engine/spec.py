@@ -14,11 +14,11 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     CALL_PREFIX,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from kcl.records import dataclass
 from workbench.engine.errors import EngineError
 from workbench.engine.graph import find_cycle, waves
 from workbench.engine.outputs import uses

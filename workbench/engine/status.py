@@ -9,11 +9,11 @@ sources each time, so there is no way to say it while one of them is silent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import Address, Blocking, Contact, Health, Lost, Observation, Status, StatusNode
 
 SILENT = "Silent"

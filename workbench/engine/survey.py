@@ -16,12 +16,12 @@ answers become changes, and messages are shown, at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import anyio
 
+from kcl.records import replace
 from runtimes.base import Address, ResourceId
 from workbench.engine.changes import StackDiff
 from workbench.engine.graph import dependencies, waves

@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Final
 
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
     CALL_PREFIX,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from kcl import whole_file
+from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EditFailed

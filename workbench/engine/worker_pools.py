@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
 from kcl.bounded import Allowance
+from kcl.records import dataclass, replace
 from workbench.engine.compile_all import Chunk, Outcome, WorkerPool, compile_each, ended_outcome
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, EvaluationEnded

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, assert_never
 
 import anyio
 
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
     UNKNOWN,

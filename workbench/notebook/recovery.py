@@ -10,10 +10,10 @@ recovery.report()                          every hostname, accounted for
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kcl.records import replace
 from runtimes.base import RuntimeFailure
 from workbench.audit import AuditCheck, AuditEntry
 from workbench.engine.compiled import CompileInputs

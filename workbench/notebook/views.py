@@ -7,9 +7,9 @@ good is said by a sign and a word as well, so a viewer that drops the styles los
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from kcl.records import dataclass
 from kcl.terminal import harmless
 from runtimes.base import RuntimeFailure
 from workbench.present import errors

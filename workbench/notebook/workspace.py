@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kcl import whole_file
+from kcl.records import replace
 from runtimes.base import RuntimeFailure
 from workbench.engine.changes import Summary
 from workbench.engine.compiled import CompileInputs

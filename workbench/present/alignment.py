@@ -11,8 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from kcl.records import dataclass
 
 MOST_EDITS = 200
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
+from kcl.records import dataclass
 from workbench.engine.changes import Summary
 from workbench.engine.status import StatusTree, Verdict
 from workbench.present import durations, reconcile

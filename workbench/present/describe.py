@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from workbench.engine.live import LiveObject
 from workbench.present import durations, live
 from workbench.present.rows import Column, Row

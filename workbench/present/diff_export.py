@@ -6,11 +6,11 @@ Each begins with what was compared, when, and what could not be found out: a fil
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
+from kcl.records import dataclass
 from kcl.terminal import harmless
 from runtimes.base import format_path
 from workbench.engine.changes import Change, ChangeClass, StackDiff

@@ -7,9 +7,9 @@ it was. That a stack has no drift is said only of one of which everything could 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from kcl.records import dataclass
 from runtimes.base import Address, RuntimeFailure, format_path
 from workbench.engine.changes import Actor, FieldChange, Op, StackDiff
 from workbench.engine.drift import Drifted, StackDrift

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from kcl.bounds import MOST_BYTES
+from kcl.records import dataclass
 from kcl.regular import read_regular
 from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, format_path, value_at
 from runtimes.base.secret_texts import secret_texts

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import RuntimeFailure, format_path
 from workbench.engine.compiled import CompileFailed
 from workbench.engine.drift import Drifted

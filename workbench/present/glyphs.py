@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kcl.records import dataclass
 from runtimes.base import Health, Status
 from workbench.engine.events import Action
 from workbench.present.text import Line, Span, Tone, line

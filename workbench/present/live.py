@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
+from kcl.records import dataclass
 from runtimes.base import FieldOwner, Forbidden, Health, KubernetesId, ObjectRef, Status, StatusNode
 from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveColumn, LiveRow

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
+from kcl.records import fields
 from runtimes.base import Address, format_path
 from workbench.engine.changes import Change
 from workbench.engine.choice import LeftOut

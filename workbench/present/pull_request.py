@@ -11,10 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass
 from kcl.terminal import harmless
 from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kcl.records import dataclass
 from workbench.engine.plan import Level
 from workbench.engine.rollout.execute import Holding, Picture, RolloutEvent, StackEvent
 from workbench.engine.rollout.planned import PlannedRollout

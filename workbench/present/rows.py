@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
+from kcl.records import dataclass
 from workbench.present.text import Line
 
 Key = Hashable

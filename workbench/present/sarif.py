@@ -15,11 +15,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from kcl.records import dataclass
 from kcl.terminal import harmless
 from kcl.tools import explain
 from workbench.engine.impact import CompileFinding, Failure, ImpactReport, StackImpact

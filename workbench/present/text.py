@@ -7,9 +7,9 @@ is not wanted. So a tone never carries meaning alone: the text beside it says th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from kcl.records import dataclass
 from kcl.terminal import harmless
 
 

@@ -11,9 +11,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from kcl.records import dataclass
 from kcl.terminal import harmless
 from workbench.present.alignment import align
 from workbench.present.text import Line, Span, Tone, line

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import FieldPath, format_path
 from runtimes.base.documents import load_json, load_yaml
 from workbench.engine.diff import same

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import FieldPath, Unknown
 from workbench.engine.masking import Masked
 from workbench.present.text import Line, Span, Tone, line

@@ -10,12 +10,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from kcl.records import dataclass
 from kcl.regular import read_regular_text
 from runtimes.base.documents import DocumentError, load_yaml
 from workbench.project.bounds import refuse_foreign

@@ -19,11 +19,11 @@ Without the file, the current context of the kubeconfig is the only cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, replace
 from workbench.project.errors import BrokenFile, UnknownCluster
 from workbench.project.names import StackPath
 from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at

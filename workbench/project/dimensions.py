@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -27,6 +26,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass
 from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile, OutsideRepository
 from workbench.project.yaml_file import only_keys, place_of, read_mapping, text_at, texts_at

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from kcl.records import replace
 from kcl.regular import read_regular
 from kcl.secrecy.rules import BUILT_IN
 from workbench.project.baselines import baseline_findings

@@ -13,11 +13,11 @@ manager owns it; without one always. See `workbench.engine.ignoring` for what be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import FieldPath, KubernetesId, ResourceId, parse_path
 from workbench.project.errors import BrokenFile
 from workbench.project.tree import Stack

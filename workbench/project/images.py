@@ -10,11 +10,11 @@ It names registries, and nothing is asked of one by that: who runs the command s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from kcl.records import dataclass
 from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath

@@ -9,9 +9,9 @@ stack.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.records import dataclass
 from workbench.project.names import StackPath
 from workbench.project.tree import KonfigTree
 

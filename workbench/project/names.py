@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NewType, Self
 
+from kcl.records import dataclass
 from workbench.project.errors import UnknownStack
 
 ProjectName = NewType("ProjectName", str)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass
 from workbench.project.errors import BrokenFile
 from workbench.project.yaml_file import mapping_at, place_of
 

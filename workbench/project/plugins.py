@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field
 from workbench.project.errors import BrokenFile
 from workbench.project.yaml_file import mapping_at, read_mapping, text_at
 

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.base import KubernetesId, ResourceId, TerraformId
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath

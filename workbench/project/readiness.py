@@ -13,11 +13,11 @@ rules:                                    # the first that matches decides; with
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base import (
     KubernetesId,
     ReadyByCondition,

@@ -23,12 +23,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass
 from workbench.project.errors import BrokenFile
 from workbench.project.yaml_file import only_keys, read_mapping, text_at, texts_at
 

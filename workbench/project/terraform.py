@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular_text
 from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile

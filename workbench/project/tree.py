@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from workbench.project.clusters import ClusterMapping, Placement
 from workbench.project.dimensions import Dimensions

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.records import dataclass
 from kcl.regular import read_regular
 from runtimes.base import TerraformId
 from runtimes.base.documents import load_json

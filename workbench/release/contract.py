@@ -7,10 +7,10 @@ Every write is bound to what was read: a release is made once, and replaced only
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
+from kcl.records import dataclass, field
 from runtimes.base import ClusterIdentity
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.release import Release

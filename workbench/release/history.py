@@ -8,8 +8,8 @@ is claimed only where every place that could have one has answered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import ClusterIdentity, RuntimeFailure
 from workbench.engine.changes import Gap, Problem
 from workbench.engine.errors import ReleaseFailure

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 
 import anyio
 
+from kcl.records import replace
 from runtimes.base import Lease, NotThere, RuntimeFailure, StoredSecret
 from workbench.bucket_url import BucketUrl
 from workbench.release import stored

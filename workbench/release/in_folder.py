@@ -13,12 +13,12 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
 
+from kcl.records import replace
 from kcl.regular import read_regular
 from runtimes.base import Lease, Misconfigured, Moved, StoredSecret
 from workbench.engine.errors import ReleaseFailure

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from kcl.records import dataclass, replace
 from runtimes.base import Forbidden, Lease, Moved, NotThere, RecordKeeper, RuntimeFailure, StoredSecret
 from runtimes.base.documents import load_json
 from workbench.engine.errors import ReleaseFailure

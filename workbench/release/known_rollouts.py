@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from kcl.records import dataclass, field
 from runtimes.base import RuntimeFailure
 from workbench.engine.errors import Refused, ReleaseFailure
 from workbench.engine.rollout.progress import Progress

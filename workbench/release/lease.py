@@ -17,12 +17,12 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 import anyio
 
+from kcl.records import dataclass, replace
 from runtimes.base import Forbidden, Lease, Moved, NotThere, RecordKeeper, RuntimeFailure
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.release.contract import Holder, NotAllowed

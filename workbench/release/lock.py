@@ -14,7 +14,6 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from typing import Any
 
 import anyio
 
+from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import load_json

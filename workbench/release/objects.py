@@ -13,12 +13,12 @@ import builtins
 import json
 import re
 import secrets
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
 
+from kcl.records import dataclass
 from runtimes.base import (
     Forbidden,
     Misconfigured,

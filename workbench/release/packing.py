@@ -21,11 +21,11 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from kcl.bounds import MOST_BYTES
+from kcl.records import dataclass
 from runtimes.base import StoredSecret
 from runtimes.base.documents import load_json
 from workbench.engine.errors import ReleaseFailure

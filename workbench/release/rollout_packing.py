@@ -20,11 +20,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from kcl.bounds import MOST_BYTES
+from kcl.records import dataclass, field, replace
 from runtimes.base import StoredSecret
 from runtimes.base.documents import load_json
 from workbench.engine.errors import ReleaseFailure

@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 
+from kcl.records import dataclass, replace
 from runtimes.base import Keeping, RecordKeeper, RuntimeFailure, Unreachable
 from workbench.engine.errors import Locked, Refused, ReleaseFailure
 from workbench.engine.rollout.progress import Progress

@@ -13,7 +13,6 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from typing import Any
 import anyio
 import anyio.from_thread
 
+from kcl.records import dataclass, replace
 from runtimes.base import ClusterIdentity, Forbidden, Keeping, RecordKeeper, Runtime, RuntimeFailure, Unreachable
 from workbench.engine.changes import Problem
 from workbench.engine.errors import ReleaseFailure

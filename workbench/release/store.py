@@ -15,11 +15,11 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from kcl import whole_file
+from kcl.records import replace
 from kcl.regular import read_regular
 from runtimes.base import ClusterIdentity
 from workbench.engine.errors import ReleaseFailure

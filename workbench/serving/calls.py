@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import anyio
 
 from kcl.bounds import LimitError, check_depth, check_json
 from kcl.compat.json_form import BadMessage, message
+from kcl.records import dataclass, field
 from workbench.serving import official
 from workbench.serving.errors import (
     BUSY,

@@ -6,10 +6,10 @@ Parameters are objects, their names in snake_case or lowerCamelCase. One that a 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from kcl.records import dataclass, field
 from workbench.serving import verbs
 from workbench.serving.parameters import (
     Apply,

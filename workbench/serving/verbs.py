@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kcl.records import dataclass, field
 from workbench.serving.errors import FAILED, INVALID_PARAMS, NOT_ALLOWED, CallFailed
 from workbench.serving.parameters import Apply, Compile, Diff, Explain, Impact, Nothing, Outputs, PlanOf, Set, Watch
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from kcl.records import replace
 from workbench.session.opened import Opened
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from workbench.project import (
     Stack,
     StackPath,
@@ -353,11 +353,11 @@ class Changing(Browsing, Compiling):
         from workbench.stack_outputs import misdeclared
 
         spec = await self._resolved(stack, spec)
-        spec = dataclasses.replace(spec, notes=tuple(misdeclared(stack, spec))) if stack.outputs else spec
+        spec = replace(spec, notes=tuple(misdeclared(stack, spec))) if stack.outputs else spec
         if every := outputs.uses(spec):
             notes = await self._order(stack, spec)
             found = await self._output_reader.read(tuple(dict.fromkeys(each.output for each in every)))
-            spec = dataclasses.replace(outputs.resolved(spec, found), notes=(*notes, *spec.notes))
+            spec = replace(outputs.resolved(spec, found), notes=(*notes, *spec.notes))
             self._secrets |= spec.secrets
         return spec
 

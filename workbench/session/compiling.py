@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from kcl.records import dataclass, replace
 from workbench.project import (
     Stack,
     WorkbenchError,

@@ -7,11 +7,11 @@ import os
 import secrets
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass
 from workbench.project import Dimensions, Finding, KonfigTree, Stack, WorkbenchError
 from workbench.project.dimensions import read_dimensions
 from workbench.session.compiling import Compiling

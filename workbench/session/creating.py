@@ -4,10 +4,10 @@ written."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from workbench.project import ProjectError, Stack, StackName, StackPath, UnknownCluster
 from workbench.session.changing import Changing
 

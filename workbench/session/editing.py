@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from workbench.project import Stack, WorkbenchError
 from workbench.session.changing import Changing
 

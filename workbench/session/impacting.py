@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from workbench.project import StackPath, WorkbenchError
 from workbench.session.changing import Changing
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from kcl.records import dataclass, field
 from workbench.project import Stack, StackPath, WorkbenchError
 from workbench.session.drifting import Drifting
 from workbench.session.watching import Watching

@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from kcl.records import replace
 from workbench.connections import Connect, Connections
 from workbench.local import LocalState, ServedPractice
 from workbench.project import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from workbench.session.opened import Opened
 
 if TYPE_CHECKING:

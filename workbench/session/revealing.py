@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kcl.records import dataclass, field
 from workbench.session.opened import Opened
 
 if TYPE_CHECKING:

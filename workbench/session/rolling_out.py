@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass, replace
 from workbench.session.changing import Changing
 from workbench.session.watching import Watching
 

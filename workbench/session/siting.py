@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass, replace
 from workbench.project.errors import ProjectError
 from workbench.session.creating import Creating
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass, replace
 from workbench.project import Stack
 from workbench.project.discovery import one_look
 from workbench.session.changing import Changing

@@ -109,8 +109,7 @@ class StateKeeping(Changing):
         return opened, (await desired(spec, {})).request(spec, Recorded()), spec, problem
 
     def _kept(self, stack: Stack, record: StateRecord, spec: Spec | None, problem: str) -> KeptState:
-        from dataclasses import replace
-
+        from kcl.records import replace
         from runtimes.base import Resource, RuntimeType
         from workbench.engine.kept_state import read
         from workbench.engine.masking import Seal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass, field, replace
 from workbench.project import Stack, StackPath, WorkbenchError
 from workbench.project.images import DIGEST, ImagePolicy, read_images
 from workbench.session.editing import Editing

@@ -6,10 +6,10 @@ Light: a session that only lists stacks asks here too, so what needs the runtime
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass
 from workbench.local import LocalState, Trusted
 from workbench.project import Stack, checkout
 from workbench.settings import Settings

@@ -18,10 +18,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kcl.records import dataclass
 from workbench.trust.wants import Kind, Want, digest, short
 
 _REQUEST: Final = re.compile(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from kcl.records import dataclass
 
 _LONGEST: Final = 160
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass
 from runtimes.base import PodTarget, RuntimeFailure
 from runtimes.base.terminals import ExecRequest
 from workbench.project import WorkbenchError

@@ -10,10 +10,10 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field
 from workbench.project import BrokenFile, WorkbenchError, checkout
 from workbench.project.yaml_file import only_keys, place_of, read_mapping
 from workbench.tui.user_files import COMMANDS_FILE, is_there

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
+from kcl.records import dataclass, field
 from runtimes.base import ClusterIdentity, KubernetesId, PodTarget, RuntimeFailure
 from runtimes.base.logs import LogQuery
 from runtimes.base.terminals import ExecRequest

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from textual.binding import Binding, BindingType
+
+from kcl.records import replace
 
 _PLACES = {"Frame": "everywhere", "ResourceTable": "tables", "WorkbenchApp": "everywhere"}
 

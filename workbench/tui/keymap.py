@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from textual.binding import Binding
 from textual.keys import Keys, _character_to_key, key_to_character
 
+from kcl.records import dataclass
 from workbench.project import BrokenFile
 from workbench.project.yaml_file import place_of, read_mapping
 from workbench.tui import commands, key_names, screens

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field, replace
 from workbench.engine.whatif import WhatIf
 from workbench.local import LocalState, LocalStateFailure
 from workbench.project import WorkbenchError

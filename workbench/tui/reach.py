@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from runtimes.base import RuntimeFailure
 from workbench.present import errors
 from workbench.project import WorkbenchError

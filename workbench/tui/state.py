@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass, field
 from runtimes.base import Address, RuntimeFailure
 from workbench.engine.changes import StackDiff
 from workbench.engine.compiled import CompiledStack, CompileInputs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.base import Health, Status
 from runtimes.kubernetes.objects import Object, metadata, status
 

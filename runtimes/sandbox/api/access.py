@@ -7,10 +7,10 @@ bindings; a cluster starts with those of a real server, among them what every us
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from kcl.records import dataclass
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError, PlainFailure, forbidden
 from runtimes.sandbox.store import Object

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Literal
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.errors import ApiError
 
 Effect = Literal[

@@ -6,10 +6,10 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from kcl.records import dataclass, field
 from runtimes.sandbox import data, limits
 from runtimes.sandbox.api import access, discovery, handlers, pods, replies, streams
 from runtimes.sandbox.api.disturbances import Disturbance, Disturbances, refusal

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
+from kcl.records import dataclass, field
 from runtimes.sandbox import deletion, listing
 from runtimes.sandbox.api import pods, reviews, tables
 from runtimes.sandbox.api.replies import Reply, Representation, partial_metadata

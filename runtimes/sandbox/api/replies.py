@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 from aiohttp import web
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.errors import ApiError, JsonObject
 
 JSON = "application/json"

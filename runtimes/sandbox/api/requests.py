@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
+from kcl.records import dataclass, field
 from runtimes.base.documents import DocumentError
 from runtimes.sandbox.api import protobuf, yaml_bodies
 from runtimes.sandbox.decode import DecodeError, YamlBody, parse_json

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.base.documents import load_json
 from runtimes.sandbox import decode, defaults
 from runtimes.sandbox.apply import managed as managed_fields

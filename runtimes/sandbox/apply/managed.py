@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.apply.fieldset import FieldSet
 
 Object = dict[str, Any]

@@ -7,9 +7,9 @@ that may stand for an empty map or list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.apply.fieldset import FieldSet, Path, element_text, keyed, member, scalar
 from runtimes.sandbox.schema.types import ListShape, MapShape, Type
 

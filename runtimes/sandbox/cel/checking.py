@@ -6,9 +6,9 @@ What has no known type (`dyn`) fits everything, as for the server. Functions are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.sandbox.cel.evaluation import MACROS
 from runtimes.sandbox.cel.functions import FUNCTIONS, METHODS, compiled
 from runtimes.sandbox.cel.syntax import Call, CelError, ListOf, Literal, MapOf, Name, Node, Select

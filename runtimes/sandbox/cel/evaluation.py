@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.sandbox.cel.functions import FUNCTIONS, METHODS, Optional, Quantity, UInt, fail
 from runtimes.sandbox.cel.syntax import Call, CelError, ListOf, Literal, MapOf, Name, Node, Select
 

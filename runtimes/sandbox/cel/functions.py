@@ -8,13 +8,13 @@ import itertools
 import re
 import urllib.parse
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import re2
 
+from kcl.records import dataclass
 from runtimes.base.quantity import amount
 from runtimes.sandbox.cel.syntax import CelError
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
+
+from kcl.records import dataclass
 
 MOST_DEPTH: Final = 60
 LONGEST: Final = 8_000

@@ -13,9 +13,9 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.binding import bind
 from runtimes.sandbox.clock import Clock, Timer
 from runtimes.sandbox.cluster import Cluster, Propagation, service_account

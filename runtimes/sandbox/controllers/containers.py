@@ -5,11 +5,11 @@ No I/O and no clock of its own: `act` is told the time, changes the state, and r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.controllers.times import stamp
 from runtimes.sandbox.stages import Behaviour, EventTemplate, Exit, Timing, Waiting
 from runtimes.sandbox.store import Object

@@ -7,10 +7,10 @@ noted in the status, then the finalizer goes, then the count is raised.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 
+from kcl.records import dataclass
 from runtimes.sandbox.controllers.base import PASS_SECONDS, Controller, Key, World, key_of
 from runtimes.sandbox.controllers.conditions import condition, without
 from runtimes.sandbox.controllers.owners import claim, owners_to_wake

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from kcl.records import dataclass
 from runtimes.sandbox.controllers.conditions import condition
 from runtimes.sandbox.controllers.containers import Container
 from runtimes.sandbox.controllers.times import stamp

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
+from kcl.records import dataclass
 from runtimes.sandbox.controllers.owners import labels_of, selects
 from runtimes.sandbox.controllers.pods import is_finished, is_going
 from runtimes.sandbox.controllers.quantities import quantity, total

@@ -16,10 +16,10 @@ Entries that fit are taken in order: their waits add up, the first error or cras
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.sandbox.provider.world import Content, WorldBroken
 
 _KEYS: Final = frozenset({"operation", "type", "id", "times", "latency_seconds", "error", "attribute", "crash"})

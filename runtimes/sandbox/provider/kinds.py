@@ -16,9 +16,9 @@ import ipaddress
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from kcl.records import dataclass
 from runtimes.sandbox.provider.world import Attributes, Content
 
 Path = tuple[str | int, ...]

@@ -20,11 +20,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from kcl import bounds, whole_file
+from kcl.records import dataclass, field
 
 WORLD_VARIABLE: Final = "KONFIG_PRACTICE_WORLD"
 """Environment variable: the file, where the provider's configuration names none."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from kcl.records import dataclass
 from runtimes.sandbox.schema.structural import custom_type, fill
 from runtimes.sandbox.schema.types import UNTYPED, Type
 

@@ -8,8 +8,9 @@ that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from kcl.records import dataclass, field
 
 Scalar = Literal["string", "numeric", "boolean", "untyped"]
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import yaml
+
+from kcl.records import dataclass
 
 ANNOTATION = "sandbox.konfig-workbench/behaviour"
 DEFAULT = "run"

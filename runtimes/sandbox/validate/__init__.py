@@ -7,8 +7,8 @@ means the object is fine. `warnings` are for objects that are accepted, but shou
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from kcl.records import dataclass
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.validate import (
     admission_policies,

@@ -64,7 +64,7 @@ async def fresh_orders(tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
 @pytest.fixture
 def orders(fresh_orders: Orders, cache: Path, initialised: Path) -> Orders:
     """Where Terraform is initialised, and nothing was planned yet."""
-    folder = ReleaseStore(fresh_orders.state_dir, fresh_orders.root).workspace_folder(StackPath(*STACK.split("/")))
+    folder = ReleaseStore(fresh_orders.state_dir, fresh_orders.root).workspace_folder(StackPath.parse(STACK))
     lay_initialised(initialised, folder)
     fresh_orders.cache = cache
     return fresh_orders

@@ -21,6 +21,8 @@ from workbench.release.store import ReleaseStore
 @pytest.fixture
 async def shop(tmp_path: Path, mirror: Path, cache: Path, initialised: Path) -> AsyncIterator[Shop]:
     made = Shop(tmp_path / "konfig", tmp_path, mirror, cache)
-    lay_initialised(initialised, ReleaseStore(tmp_path / "state", made.root).workspace_folder(StackPath("shop", "dev")))
+    lay_initialised(
+        initialised, ReleaseStore(tmp_path / "state", made.root).workspace_folder(StackPath.parse("shop/dev"))
+    )
     yield made
     await made.close()

@@ -6,8 +6,8 @@ Raises `StalePlan`, which names each thing that is otherwise, or `Refused` for w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
+from kcl.records import replace
 from runtimes.base import KubernetesId
 from workbench.engine.changes import Change
 from workbench.engine.errors import MovedObject, Refused, StalePlan

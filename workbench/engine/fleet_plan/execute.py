@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -18,6 +17,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream
 from anyio.streams.memory import MemoryObjectSendStream
 
+from kcl.records import dataclass
 from runtimes.base import RuntimeFailure
 from workbench.engine.errors import Locked, StalePlan
 from workbench.engine.events import ApplyFinished, Outcome, StepFailed

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kcl.records import dataclass, field
 from workbench.engine import plan_file
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 import anyio
 
+from kcl.records import replace
 from runtimes.base import RuntimeFailure
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.fleet_plan.values import Deferred, FleetPlan, Unplanned

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from kcl.records import dataclass
 from workbench.engine.events import Action
 from workbench.engine.release import Phase, Release
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from kcl.records import dataclass, field
 from workbench.engine.changes import Summary
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import ConfirmationRequired, Refused

@@ -11,9 +11,9 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, Final
 
+from kcl.records import replace
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import KubernetesId, Resource, RuntimeType, escaped_references
 from workbench.engine.fields import find, plain_steps

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import Body, KubernetesId, LiveResource, Prediction
 from workbench.engine.diff import left_alone, same
 from workbench.engine.fields import find, plain_steps

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import InvalidResourceId, KubernetesId
 from runtimes.base.documents import DocumentError, load_all_yaml, read_text
 from workbench.engine.intake import taking

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from kcl import api
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import SecretRules
 from kcl.tools.fmt.formatting import formatted
 from kcl.tools.imports import literals

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from kcl.records import dataclass, field
 from runtimes.base import Body, FieldPath, KubernetesId
 from workbench.engine.changes import Change
 from workbench.engine.errors import EngineError

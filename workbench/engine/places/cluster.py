@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import anyio
 
+from kcl.records import dataclass
 from runtimes.base import Address, Identity, Runtime, RuntimeFailure
 from workbench.engine.changes import Change, Problem
 from workbench.engine.errors import MovedObject, StalePlan

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import anyio
 
+from kcl.records import replace
 from runtimes.base import (
     UNKNOWN,
     Address,

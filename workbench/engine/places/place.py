@@ -14,9 +14,9 @@ carried out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from kcl.records import dataclass, field
 from runtimes.base import Address, Reference, Resource, ResourceId, RuntimeFailure
 from workbench.engine.changes import Change, Gap, Problem
 from workbench.engine.place_kinds import PlaceKind

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import UNKNOWN, Address, Reference, ResourceId
 from runtimes.base.secret_texts import telling
 from workbench.engine.masking import Seal, public_names

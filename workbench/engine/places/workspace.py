@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
 
+from kcl.records import dataclass, field
 from runtimes.base import (
     UNKNOWN,
     Address,

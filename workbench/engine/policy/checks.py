@@ -17,11 +17,11 @@ It runs where other programs of the repository do: bounded in time, memory and i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kcl.bounded import Allowance
+from kcl.records import dataclass
 from kcl.secrecy.rules import MASK
 from runtimes.base import Body, KubernetesId, ResourceId, TerraformId, Unknown, format_path, parse_attribute
 from workbench.engine.compiled import CompileFailed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kcl.records import dataclass
 from runtimes.base import Address, FieldPath, KubernetesId, ResourceId, TerraformId, format_path
 from workbench.engine.spec import Chain
 from workbench.project import StackPath

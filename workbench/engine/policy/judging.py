@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kcl.bounded import Allowance
+from kcl.records import dataclass, replace
 from runtimes.base import Body, FieldPath, Resource, ResourceId
 from workbench.engine.fields import plain_steps
 from workbench.engine.masking import is_sensitive

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from kcl.records import dataclass
 from runtimes.base import format_path
 from workbench.engine.changes import Change, Op, Summary
 from workbench.engine.events import Action

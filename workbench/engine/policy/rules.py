@@ -8,10 +8,10 @@ is told when the file is read, whatever the stacks have. Packages add rules by e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import UNKNOWN, Body, KubernetesId, ResourceId, refers, unknown_paths
 from workbench.engine.changes import Change
 from workbench.engine.plan import Plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import anyio
 
+from kcl.records import dataclass, field
 from runtimes.base import LivePod, PodFeed
 from workbench.engine.recovery.values import Step
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kcl import api
+from kcl.records import replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import KubernetesId
 from runtimes.base.secret_texts import telling

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from kcl.records import dataclass, field, fields
 from workbench.engine.errors import EngineError
 from workbench.engine.recovery.withheld import Withheld
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from kcl.records import dataclass
 from workbench.engine.changes import Problem
 from workbench.engine.recovery.values import RecoveryReport, Step
 

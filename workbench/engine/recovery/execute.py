@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -23,6 +22,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream
 from anyio.streams.memory import MemoryObjectSendStream
 
+from kcl.records import dataclass, replace
 from runtimes.base import (
     Blocked,
     Budget,

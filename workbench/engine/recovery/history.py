@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
+from kcl.records import replace
 from runtimes.base import LivePod, Survey, WorkloadRef
 from workbench.engine.recovery.document import Operation, RecoveryDocument
 from workbench.engine.recovery.ledger import Ledger, owner_key

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from kcl.records import dataclass
 from workbench.engine.recovery.document import InventoryState, RecoveryDocument
 from workbench.engine.recovery.history import History
 from workbench.engine.recovery.values import Hold, HostResult, HostState, PodKey, StepResult, StepState, Target

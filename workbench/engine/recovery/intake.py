@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from kcl.records import dataclass, replace
 from kcl.secrecy.rules import MASK
 from runtimes.base import (
     Budget,

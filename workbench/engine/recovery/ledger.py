@@ -11,10 +11,10 @@ started: nobody knows whether it happened, so it is not started again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from kcl.records import asdict, dataclass, field, replace
 from runtimes.base import ClusterIdentity, WorkloadRef
 from workbench.engine.recovery.values import PodKey, RecoveryReport, Step, StepResult, StepState, Verb
 

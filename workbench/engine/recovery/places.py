@@ -9,8 +9,8 @@ incident and for nothing else. Where it can't be told, it is neither done again 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from kcl.records import dataclass, replace
 from runtimes.base import ClusterIdentity, Sameness, compare
 from workbench.engine.identities import former_name, former_of
 from workbench.engine.recovery.ledger import Ledger, RunBegan

@@ -11,12 +11,12 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
 
 import anyio
 
+from kcl.records import asdict, dataclass, field, replace
 from runtimes.base import (
     ClusterIdentity,
     Forbidden,

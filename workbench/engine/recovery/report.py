@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from kcl.records import replace
 from workbench.engine.changes import Problem
 from workbench.engine.recovery.hosts import is_accomplished
 from workbench.engine.recovery.values import (

@@ -19,11 +19,11 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import anyio
 
+from kcl.records import dataclass, field, replace
 from runtimes.base import ClusterIdentity, Forbidden, LiveOperations, Moved, NotThere, Record, RuntimeFailure
 from runtimes.base.documents import load_json
 from workbench.engine.changes import Problem

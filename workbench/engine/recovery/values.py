@@ -9,10 +9,10 @@ every target either belongs to a step or says why it is held.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from kcl.records import dataclass, field
 from runtimes.base import ClusterIdentity, LivePod, LiveWorkload, WorkloadRef
 from workbench.engine.changes import Problem
 from workbench.engine.recovery.document import Limits, Operation, RecoveryDocument

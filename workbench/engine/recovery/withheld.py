@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
+from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import RuntimeFailure
 from workbench.engine.scrubbing import masked_text, scrubbed

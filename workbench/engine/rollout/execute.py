@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -20,6 +19,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream
 from anyio.streams.memory import MemoryObjectSendStream
 
+from kcl.records import dataclass
 from runtimes.base import Address, RuntimeFailure, Status
 from workbench.engine.events import ApplyFinished, Event, Outcome, StepFailed
 from workbench.engine.execute import Applying

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
+from kcl.records import dataclass
 from runtimes.base import Address, Status
 from workbench.engine.status import ResourceStatus, StatusTree, Verdict
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import anyio
 
+from kcl.records import dataclass
 from runtimes.base import RuntimeFailure
 from workbench.engine.errors import ConfirmationRequired, Refused
 from workbench.engine.plan import Confirmation, Level, Plan

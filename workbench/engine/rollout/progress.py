@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import assert_never
 
+from kcl.records import dataclass, field, replace
 from workbench.engine.rollout.values import (
     Applied,
     Ask,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from kcl.records import dataclass
 from runtimes.base import Address
 from workbench.engine.changes import Change
 from workbench.engine.events import Action

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from kcl.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, order=True)

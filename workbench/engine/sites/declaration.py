@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kcl import api
+from kcl.records import dataclass
 from kcl.secrecy.rules import SecretRules
 from workbench.engine.compile import failed, read_from, written_secrets
 from workbench.engine.compiled import CompileInputs

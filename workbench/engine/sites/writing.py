@@ -6,13 +6,13 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from kcl.records import dataclass, field
 from kcl.regular import read_regular_text
 from workbench.engine.copying import CopiedStack
 from workbench.engine.sites.declaration import FOLDER, Application, InvalidSite, Site

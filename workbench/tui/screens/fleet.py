@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from kcl.records import replace
 from workbench.engine.fleet import Drifting, StackLook, Standing, Sync
 from workbench.present import fleet
 from workbench.present.errors import Bug

@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import ClassVar
 
 import anyio.to_thread
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kcl.records import replace
 from runtimes.base import KubernetesId, PodTarget, RuntimeFailure
 from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveKind, LiveRow

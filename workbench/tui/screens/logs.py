@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kcl.records import dataclass
 from runtimes.base import KubernetesId, RuntimeFailure
 from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport
 from workbench.present import durations, errors, logs

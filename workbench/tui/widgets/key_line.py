@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -11,6 +10,8 @@ from rich.text import Text
 from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
+
+from kcl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

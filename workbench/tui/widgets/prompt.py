@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
 
+from kcl.records import dataclass
 from workbench.tui.key_names import WithNames
 
 _PLACEHOLDERS = {

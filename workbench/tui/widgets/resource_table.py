@@ -11,7 +11,6 @@ and folds follow the rows' keys, so a list that is read again does not jump.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 from typing import ClassVar
@@ -27,6 +26,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kcl.records import dataclass
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line
 from workbench.tui.key_names import WithNames

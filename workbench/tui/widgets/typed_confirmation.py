@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Button, Input
 
+from kcl.records import dataclass
 from workbench.present.text import Line
 from workbench.tui.widgets.tone_text import ToneText
 
