@@ -236,7 +236,8 @@ async def test_an_edit_over_the_files_shows_its_effect_and_touches_nothing(tmp_p
         await until(pilot, lambda: says(app, "spec.replicas: 3 → 7"))
         assert says(app, "WHAT-IF: main.k")
         assert main.read_text() == before
-        await pilot.press("escape", "X")
+        await pilot.press("escape")
+        await confirmed(pilot, "X", "drop")
         await until(pilot, lambda: says(app, "no difference"))
 
 

@@ -247,9 +247,13 @@ class WhatIfScreen(Frame):
             # the boundary of a task: what is wrong with the help is said, and the edit stays
             self.notify(str(errors.Bug(error)), severity="error")
             return
-        if texts == self._texts():
+        if self._is_still_about(texts):
             self._findings = found
-            self.redraw()
+            self.redraw_soon()
+
+    def _is_still_about(self, texts: dict[Path, str]) -> bool:
+        """Whether these are the texts yet, and the screen was not left while they were looked at."""
+        return self.is_current and bool(self.query("#choices")) and bool(self.query(Editor)) and texts == self._texts()
 
     def _first_finding(self) -> Line:
         first, glyphs = self._findings[0], self.workbench.glyphs
@@ -285,7 +289,7 @@ class WhatIfScreen(Frame):
             # as above
             self.notify(str(errors.Bug(error)), severity="error")
             return
-        if texts != self._texts() or file != self._file or editor.cursor_location != (row, column):
+        if not self._is_still_about(texts) or file != self._file or editor.cursor_location != (row, column):
             return  # what was typed meanwhile is not what was asked about
         if len(found) == 1:
             self._write_in(found[0])
