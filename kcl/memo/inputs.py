@@ -124,6 +124,10 @@ def direct_stamps(paths: Iterable[str], clock: Clock = now) -> tuple[dict[str, S
     return taken, links, folders
 
 
+_LONGEST: Final = 4096
+"""Of a path, in characters. No system that runs this opens a longer one (`PATH_MAX`), so it leads nowhere."""
+
+
 class Leads:
     """Where folders and links lead in the end, each looked at once: make one for each run.
 
@@ -136,9 +140,16 @@ class Leads:
 
     def of(self, folder: str) -> str:
         """As `os.path.realpath`, at one look for each part of the way that was not looked at before."""
-        known = self._known.get(folder)
-        if known is None:
-            known = self._known[folder] = self._real(folder)
+        way: list[str] = []
+        while (known := self._known.get(folder)) is None:
+            if (known := self._end(folder)) is not None:
+                self._known[folder] = known
+                break
+            way.append(folder)
+            folder = folder.rpartition("/")[0]
+        for each in reversed(way):
+            name = each.rpartition("/")[2]
+            known = self._known[each] = f"{known}/{name}" if known != "/" else f"/{name}"
         return known
 
     def around(self, paths: Collection[str]) -> dict[str, str]:
@@ -164,7 +175,10 @@ class Leads:
         """Whether folders still lead where they did."""
         return all(self.of(folder) == real for folder, real in before.items())
 
-    def _real(self, folder: str) -> str:
+    def _end(self, folder: str) -> str | None:
+        """Returns where a link leads, or what has nothing above it to ask; None where that decides."""
+        if len(folder) > _LONGEST:
+            return folder
         above, _, name = folder.rpartition("/")
         if not above or name in ("", ".", ".."):  # or of a system that writes paths otherwise
             return os.path.realpath(folder)
@@ -177,8 +191,7 @@ class Leads:
                 return os.path.realpath(folder)
             if kind == S_IFDIR:
                 self._plain.add(folder)
-        real = self.of(above)
-        return f"{real}/{name}" if real != "/" else f"/{name}"
+        return None
 
 
 def hold(before: Mapping[str, Stamp], ways: Ways) -> bool:

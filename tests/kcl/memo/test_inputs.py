@@ -190,3 +190,8 @@ def test_folders_and_what_is_neither_are_told_apart(tmp_path: Path) -> None:
     assert len(set(digests.values())) == 3
     (tmp_path / "folder" / "a").touch()
     assert look_again(str(tmp_path / "folder"), State(None, ""), OsFileSystem()).digest != digests["folder"]
+
+
+@pytest.mark.parametrize("levels", [1_500, 20_000])
+def test_a_way_of_thousands_of_folders_leads_where_it_says(levels: int) -> None:
+    assert Leads().of("/a" * levels) == "/a" * levels
