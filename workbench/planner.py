@@ -56,6 +56,7 @@ from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
 from workbench.release.history import History
 from workbench.release.shared import Goes, Releases
+from workbench.words import counted
 from workbench.workspaces import Workspaces
 
 _SALT_BYTES = 32
@@ -372,7 +373,7 @@ class Planner:
         declared = {each.name for each in mapping.clusters}
         counts = Counter(each.cluster for each in held(prior, RuntimeType.KUBERNETES))
         for cluster in sorted(counts.keys() - {*places.clusters}):
-            said = f"the last release has {counts[cluster]} resources there"
+            said = f"the last release has {counted(counts[cluster], 'resource')} there"
             former = prior.clusters.get(cluster)
             if former is not None and (name := former_of(cluster, former)):
                 if not mapping.is_declared and name in places.clusters:

@@ -15,6 +15,7 @@ from workbench.engine.plan import Plan
 from workbench.engine.recovery.values import Recovery, RecoveryReport, StepResult, StepState
 from workbench.release.recoveries import RecoveryFile
 from workbench.release.shared import SharedJournal
+from workbench.words import counted
 
 
 class AuditedApply:
@@ -41,7 +42,7 @@ class AuditedApply:
 
     def __enter__(self) -> Self:
         """Before anything is applied."""
-        steps = f"{len(self._plan.steps())} steps"
+        steps = counted(len(self._plan.steps()), "step")
         self._append("apply", self._plan.stack, "begun", detail=steps, confirm=self._confirm)
         return self
 
@@ -144,7 +145,7 @@ class AuditedRecovery:
 
     def __enter__(self) -> Self:
         found = self._recovery
-        what = f"{found.operation}: {len(found.steps)} steps for {len(found.hosts)} hosts"
+        what = f"{found.operation}: {counted(len(found.steps), 'step')} for {counted(len(found.hosts), 'host')}"
         self._append("recovery", found.name, result="begun", detail=what, confirm=self._confirm)
         return self
 

@@ -17,6 +17,7 @@ import click
 
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
+from workbench.words import counted
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -169,7 +170,7 @@ async def _compile(session: Session, stack: Stack, output: Output) -> None:
     compiled = await session.compile(stack)
     output.table(spec.RESOURCE_COLUMNS, spec.resource_rows(compiled.spec))
     read = len(compiled.dependencies)
-    output.line(f"{len(compiled.spec)} resources from {read} files in {compiled.seconds:.2f} s")
+    output.line(f"{counted(len(compiled.spec), 'resource')} from {counted(read, 'file')} in {compiled.seconds:.2f} s")
 
 
 async def _apply(session: Session, stack: Stack, inputs: CompileInputs | None, output: Output) -> bool:

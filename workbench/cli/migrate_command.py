@@ -10,6 +10,7 @@ import click
 from workbench.cli.stacks import compile_options, inputs, tell_findings, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
+from workbench.words import counted
 
 if TYPE_CHECKING:
     from kcl.tools.migrate import Outcome
@@ -65,7 +66,7 @@ def command(
             _show(migration, outcomes, context, as_diff=not write)
             if write and migration.plan.after:
                 migration.write(outcomes)
-                context.output.talk(f"{len(migration.plan.after)} files written")
+                context.output.talk(f"{counted(len(migration.plan.after), 'file')} written")
             bad = any(each.problem is not None or each.differences for each in outcomes)
             return ExitCode.REFUSED if bad else ExitCode.OK
 
@@ -98,7 +99,7 @@ def _count(migration: Migration) -> str:
     by_hand = len(migration.by_hand)
     files = len({lint.span.path for lint in migration.lints})
     hand = f", {by_hand} of them by hand" if by_hand else ""
-    return f"{len(migration.lints)} legacy uses in {files} files{hand}"
+    return f"{counted(len(migration.lints), 'legacy use')} in {counted(files, 'file')}{hand}"
 
 
 def _tell(outcome: Outcome, context: Context) -> None:

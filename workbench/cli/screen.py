@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
+from workbench.words import counted
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -22,7 +23,7 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
     session = context.open()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         stacks = sum(1 for _ in session.tree().stacks())
-        context.output.talk(f"{session.root}: {stacks} stacks")
+        context.output.talk(f"{session.root}: {counted(stacks, 'stack')}")
         context.output.talk(Span("the screen needs a terminal; here use wb ls, diff, plan, apply or watch", Tone.WARN))
         return ExitCode.USAGE
     import anyio

@@ -23,6 +23,7 @@ from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, L
 from workbench.engine.pruning import labels_of
 from workbench.engine.release import Phase, Release, in_workspace, type_of
 from workbench.project import Stack
+from workbench.words import counted
 
 MOST_DELETIONS = 10
 LARGEST_DELETED_SHARE = 0.2
@@ -351,7 +352,7 @@ def _confirmation(
     if left and any(each.action is Action.DELETE and each.address.cluster == diff.workspace for each in diff.changes):
         reasons.append(f"what is deleted in Terraform may be used by what is left in clusters ({left})")
     if destroys and not reasons:
-        reasons.append(f"everything the stack has is deleted ({summary.delete} resources)")
+        reasons.append(f"everything the stack has is deleted ({counted(summary.delete, 'resource')})")
     if stack.placement is not None and stack.placement.protected:
         reasons.append("the stack is protected")
     reasons += _taken_from_others(diff)
@@ -404,7 +405,7 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
             case KubernetesId(kind=kind) if kind in _HOLDS_OTHERS:
                 yield f"{each.address} is deleted with everything in it"
     if pruned and len(pruned) >= len(owned):
-        yield f"everything the stack has is deleted ({len(pruned)} resources)"
+        yield f"everything the stack has is deleted ({counted(len(pruned), 'resource')})"
     elif len(pruned) > MOST_DELETIONS:
         yield f"{len(pruned)} resources are deleted"
     elif pruned and len(pruned) > LARGEST_DELETED_SHARE * len(owned):

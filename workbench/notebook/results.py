@@ -24,6 +24,7 @@ from workbench.present.glyphs import UNICODE
 from workbench.present.reconcile import short_id
 from workbench.present.rows import Column, Row, Table
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +112,8 @@ class Compiled(Shown):
         spec = self.value.spec
         head = line(
             Span(spec.stack, Tone.STRONG),
-            f"  {len(spec)} resources from {len(self.value.dependencies)} files in {self.value.seconds:.2f} s",
+            f"  {counted(len(spec), 'resource')} from {counted(len(self.value.dependencies), 'file')}",
+            f" in {self.value.seconds:.2f} s",
         )
         warnings = (line(Span(f"{UNICODE.finding} {each}", Tone.WARN)) for each in self.warnings)
         listed = Table(present_spec.RESOURCE_COLUMNS, present_spec.resource_rows(spec))

@@ -38,6 +38,7 @@ from workbench.present.text import Span, Tone, line
 from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError
 from workbench.session import Session
 from workbench.settings import Settings
+from workbench.words import counted
 
 T = TypeVar("T")
 Options = Mapping[str, object]
@@ -195,7 +196,7 @@ class Workspace:
 
     def __repr__(self) -> str:
         mode = "  read only" if self.session.settings.is_read_only else ""
-        return f"{self.root}  {sum(1 for _ in self.session.tree().stacks())} stacks{mode}"
+        return f"{self.root}  {counted(sum(1 for _ in self.session.tree().stacks()), 'stack')}{mode}"
 
     def allow_writes(self, stack: str) -> None:
         """Has this session write to a stack, by its whole name, that the repository makes read-only."""
@@ -514,7 +515,7 @@ class WhatIfEdit(Shown):
         return StackHandle(self._stack.workspace, self._stack.value, self.value.inputs)
 
     def _picture(self) -> Picture:
-        files = f"  {len(self.value.files)} files edited, none on disk"
+        files = f"  {counted(len(self.value.files), 'file')} edited, none on disk"
         tones = {"+": Tone.ADDED, "-": Tone.REMOVED, "@": Tone.SOURCE}
         shown = (line(Span(each, tones.get(each[:1], Tone.MUTED))) for each in self.patch().splitlines())
         return Picture((line(Span(self._stack.name, Tone.STRONG), files), *shown))

@@ -13,6 +13,7 @@ from workbench.present.glyphs import Glyphs
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import KonfigTree, Project, Stack, StackPath
+from workbench.words import counted
 
 COLUMNS = (Column("Tree", grow=True), Column("State", width=15), Column("Diff", width=12), Column("Clusters", most=20))
 FRESH_SECONDS = 60.0
@@ -79,7 +80,7 @@ def _state(stack: Stack, known: Known, glyphs: Glyphs, now: datetime) -> Line:
     if known.is_busy:
         return line(Span(f"{glyphs.gap} working", Tone.BUSY))
     if known.tree is None:
-        return line(Span(f"{known.resources} resources", Tone.MUTED)) if known.resources is not None else Line()
+        return line(Span(counted(known.resources, "resource"), Tone.MUTED)) if known.resources is not None else Line()
     return _standing(known.tree, glyphs, now, is_watched=known.is_watched)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from workbench.engine.copying import Created, lines_of
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 
 def lines(created: Created, root: Path) -> Iterator[Line]:
     for path, count in created.objects.items():
         more = "" if created.copy.stacks else " more"
-        yield line(Span(f"{path}: ", Tone.STRONG), f"{count} objects{more}, compiled")
+        yield line(Span(f"{path}: ", Tone.STRONG), f"{counted(count, 'object')}{more}, compiled")
     for file in created.copy.files:
         yield line(f"  {_name(file, root)}", Span("  is new", Tone.MUTED))
     for file in created.copy.changed:

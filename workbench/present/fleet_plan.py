@@ -20,6 +20,7 @@ from workbench.engine.rollout.execute import Picture, StackEvent
 from workbench.present import documents, plan
 from workbench.present.glyphs import Glyphs
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 _SHORT_ID = 7
 
@@ -28,7 +29,7 @@ def lines(fleet: FleetPlan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields each stage with its stacks and their steps, what can't be planned, and what is to be confirmed."""
     stages = fleet.stages
     kind = fleet.verb if fleet.goes_back else "plan"
-    title = f"  {len(fleet.stacks)} stack{'s' if len(fleet.stacks) != 1 else ''} in {len(stages)} stages"
+    title = f"  {len(fleet.stacks)} stack{'s' if len(fleet.stacks) != 1 else ''} in {counted(len(stages), 'stage')}"
     yield line(Span(f"{kind} ", Tone.MUTED), Span(fleet.id[:_SHORT_ID], Tone.STRONG), Span(title, Tone.MUTED))
     if fleet.reverts:
         yield line(Span(f"takes back {', '.join(fleet.reverts)}", Tone.STRONG))
@@ -54,7 +55,9 @@ def _stack_lines(fleet: FleetPlan, stack: str, glyphs: Glyphs) -> Iterator[Line]
     after = Span(f"  after {', '.join(needs)}" if needs else "", Tone.MUTED)
     if (deferred := fleet.deferred.get(stack)) is not None:
         yield line(
-            Span(f"  {stack}", Tone.STRONG), Span(f"  {deferred.resources} resources configured", Tone.MUTED), after
+            Span(f"  {stack}", Tone.STRONG),
+            Span(f"  {counted(deferred.resources, 'resource')} configured", Tone.MUTED),
+            after,
         )
         bound = "held to what was confirmed" if deferred.former else "it may create and update, and no more"
         said = f"planned once {', '.join(deferred.outputs)} is known; {bound}"

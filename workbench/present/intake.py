@@ -12,6 +12,7 @@ from workbench.engine.intake.values import FirstPlan, Intake, Kept, Secret
 from workbench.engine.placement import is_core_secret
 from workbench.present.glyphs import Glyphs
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 _MOST: Final = 40
 """So many objects are listed of those that are left out, by reason."""
@@ -21,7 +22,7 @@ def lines(intake: Intake, glyphs: Glyphs, *, is_written: bool) -> Iterator[Line]
     """Yields what is taken, what is not and why, what is to be set, and the files."""
     kinds = Counter(each.id.kind for each in intake.objects.values())
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    yield line(Span(f"{intake.source}: ", Tone.STRONG), Span(f"{len(intake.objects)} objects ({told})"))
+    yield line(Span(f"{intake.source}: ", Tone.STRONG), Span(f"{counted(len(intake.objects), 'object')} ({told})"))
     yield from _left_out(intake)
     for component, names in intake.modelled.items():
         yield line(Span(f"  {component}", Tone.STRONG), Span(f"  says {', '.join(names)}", Tone.MUTED))
@@ -54,7 +55,7 @@ def _left_out(intake: Intake) -> Iterator[Line]:
 def _to_set(intake: Intake) -> Iterator[Line]:
     if not intake.secrets:
         return
-    yield line(Span(f"{len(intake.secrets)} secrets are in no file; set them where plans are made:", Tone.WARN))
+    yield line(Span(f"{counted(len(intake.secrets), 'secret')} in no file, to be set where plans are made:", Tone.WARN))
     for each in intake.secrets:
         how = each.name if each.kept is Kept.ENVIRONMENT else f"-D {each.name}=..."
         yield line(
@@ -84,12 +85,16 @@ def first_plan(found: FirstPlan, stack: str, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span(said, Tone.BAD))
     if found.is_empty:
         said = f"{glyphs.good} the first plan of {stack} changes no field"
-        claims = f"; applying it puts the labels of the stack on {len(found.claimed)} objects, and nothing else"
+        claims = (
+            f"; applying it puts the labels of the stack on {counted(len(found.claimed), 'object')}, and nothing else"
+        )
         yield line(Span(said + (claims if found.claimed else ""), Tone.GOOD))
     elif not found.is_known:
         yield line(Span(f"whether the first plan of {stack} is empty is not known", Tone.WARN))
     else:
-        yield line(Span(f"the first plan of {stack} changes {len(found.changed)} objects: see above", Tone.WARN))
+        yield line(
+            Span(f"the first plan of {stack} changes {counted(len(found.changed), 'object')}: see above", Tone.WARN)
+        )
 
 
 def document(intake: Intake, found: FirstPlan | None) -> Mapping[str, Any]:

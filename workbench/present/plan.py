@@ -30,6 +30,7 @@ from workbench.present.diff import basis_lines, gap_lines, problem_lines, summar
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 STEP_COLUMNS = (
     Column("#", width=3, right=True),
@@ -240,7 +241,7 @@ def event_line(event: Event, glyphs: Glyphs) -> Line | None:
     """Returns an event as one line for a log; None for those that only move a progress display."""
     match event:
         case ApplyStarted(revision=revision, steps=steps):
-            return line(Span(f"release #{revision}: {len(steps)} steps", Tone.STRONG))
+            return line(Span(f"release #{revision}: {counted(len(steps), 'step')}", Tone.STRONG))
         case StepFinished(address=address, action=action, seconds=seconds):
             took = Span(f"  {seconds:.1f}s", Tone.MUTED)
             return line(Span(f"{glyphs.good} ", Tone.GOOD), action.value, " ", reconcile.short_id(address), took)

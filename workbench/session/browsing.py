@@ -15,6 +15,7 @@ from workbench.project import (
     affected,
 )
 from workbench.session.opened import Opened
+from workbench.words import counted
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
@@ -56,7 +57,7 @@ class Browsing(Opened):
         except (ProjectError, ReleaseFailure):
             return
         if left is not None and left.resources:
-            what = f"release {left.revision} of it has {len(left.resources)} resources"
+            what = f"release {left.revision} of it has {counted(len(left.resources), 'resource')}"
             error.hint = f"{what}: bring its folder back, and take them away with wb destroy"
 
     def take_over(self, former: Path) -> tuple[str, ...]:

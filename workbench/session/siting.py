@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kcl.records import dataclass, replace
 from workbench.project.errors import ProjectError
 from workbench.session.creating import Creating
+from workbench.words import counted
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
@@ -99,7 +100,7 @@ class Siting(Creating):
 
         if missing := files.missing():
             what = "is not there" if not missing[0].exists() else "says otherwise than the declaration"
-            more = f", and {len(missing) - 1} files more are not as declared" if len(missing) > 1 else ""
+            more = f", and {counted(len(missing) - 1, 'file')} more not as declared" if len(missing) > 1 else ""
             raise InvalidSite(f"{what}{more}", where=str(missing[0]), hint=f"wb new site {name} writes what it takes")
 
     def _with_placements(self, site: Site, files: SiteFiles) -> tuple[ClusterMapping, dict[Path, str]]:

@@ -27,6 +27,7 @@ from workbench.tui.widgets.key_line import KeyLine
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.words import counted
 
 if TYPE_CHECKING:
     from workbench.engine.changes import Change
@@ -250,7 +251,9 @@ class Frame(WithNames, Screen[None]):
             parts.append(Span(f"{state.busy} ...{elapsed}  ", Tone.BUSY))
         if state and state.compiled:
             seconds = state.compiled.seconds
-            parts.append(Span(f"{len(state.compiled.spec)} resources, compiled in {seconds:.2f} s  ", Tone.MUTED))
+            parts.append(
+                Span(f"{counted(len(state.compiled.spec), 'resource')}, compiled in {seconds:.2f} s  ", Tone.MUTED)
+            )
             if state.error is not None:
                 parts.append(Span("showing the last good one  ", Tone.WARN))
         if state and state.tree:

@@ -17,6 +17,7 @@ from workbench.tui.memory import Place
 from workbench.tui.state import StackState, not_watched
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.words import counted
 
 
 class BrowseScreen(Frame):
@@ -112,7 +113,7 @@ class BrowseScreen(Frame):
         marked = self._marked()
         if len(marked) > 1 and screen in ("spec", "diff"):
             (self.workbench.compile_marked if screen == "spec" else self.workbench.diff_marked)(marked)
-            self.notify(f"{'compiling' if screen == 'spec' else 'comparing'} {len(marked)} stacks")
+            self.notify(f"{'compiling' if screen == 'spec' else 'comparing'} {counted(len(marked), 'stack')}")
             return
         state = self.shown_state
         if state is None:
