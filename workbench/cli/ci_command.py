@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,7 @@ def command(
     if code_quality is not None and annotations != "gitlab":
         raise click.UsageError("--code-quality goes with --annotations gitlab")
     context: Context = ctx.obj
+    session: Session | None = None
     try:
         session = context.open(workdir=workdir)
         given = inputs(options, settings)
@@ -103,6 +105,8 @@ def command(
     except Exception as error:
         from workbench.cli.report import CommandFailed
 
+        if sarif is not None and session is not None:
+            _write_failure(error, session, sarif)
         raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
     _write(context, report, file, annotations, quality)
     if sarif is not None:
@@ -139,6 +143,18 @@ def _write_sarif(report: ImpactReport, policies: Iterable[Policy], file: Path) -
 
     document = json.dumps(sarif.document(report, checkout(report.root), policies, installed_version()), indent=2)
     whole_file.write(file, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+
+
+def _write_failure(error: Exception, session: Session, file: Path) -> None:
+    """Says in the file that nothing is known; where it can't be written the failure itself is what is told."""
+    from workbench.cli.main import installed_version
+    from workbench.present import sarif
+    from workbench.project import WorkbenchError
+
+    with suppress(WorkbenchError, OSError):
+        session.refuse_outside(file)
+        document = json.dumps(sarif.of_failure(error, installed_version()), indent=2)
+        whole_file.write(file, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
 
 
 def _policies(session: Session) -> tuple[Policy, ...]:

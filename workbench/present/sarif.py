@@ -86,6 +86,13 @@ def of_judgements(
     return _run(every, notes, _Explained(policies, root), top, version, is_certain=not notes)
 
 
+def of_failure(error: BaseException, version: str) -> dict[str, Any]:
+    """Returns one run that found nothing out: what an earlier one left would pass for this one."""
+    said = getattr(error, "message", "") or type(error).__name__
+    notes = [_notification("error", f"nothing is known of this change: {said}")]
+    return _run([], notes, _Explained((), Path()), Path(), version, is_certain=False)
+
+
 def _run(
     every: list[_Result],
     notes: list[dict[str, Any]],

@@ -137,9 +137,14 @@ def test_a_policy_that_nobody_can_read_is_not_nothing_found(wb: Wb, shop: Path) 
     assert "no-such" in json.dumps(run["invocations"])
 
 
-def test_where_nothing_could_be_compared_no_file_is_written(wb: Wb, shop: Path) -> None:
-    assert wb("ci", "--git", "no-such", "--sarif", "wb.sarif").code == 3
-    assert not (shop / "wb.sarif").exists()
+def test_where_nothing_could_be_compared_the_file_of_an_earlier_run_does_not_pass_for_this_one(
+    wb: Wb, shop: Path
+) -> None:
+    (shop / "wb.sarif").write_text('{"runs": [{"results": []}]}')
+    code, run = run_of(wb, "--git", "no-such")
+    assert (code, run["results"]) == (3, []) and not run["invocations"][0]["executionSuccessful"]
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["level"] == "error" and "no-such" in note["message"]["text"]
 
 
 def test_all_stacks_are_reported_as_a_change_of_them_is(wb: Wb, shop: Path) -> None:
