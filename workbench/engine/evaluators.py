@@ -111,6 +111,10 @@ class Process:
         self._abandoned_at = time.monotonic()
         self._request.put(None)
 
+    def take(self) -> None:
+        """Somebody is going to ask it something, and waits."""
+        self._abandoned_at = None
+
     def kill(self) -> None:
         """Ends it at once. Whoever waits for it is told."""
         with suppress(OSError):
@@ -163,7 +167,6 @@ class Process:
         return self._told(_message(work, arguments, allowance), allowance)
 
     def _told(self, message: bytes, allowance: Allowance) -> _Request:
-        self._abandoned_at = None
         request = self._request = _Request(self, allowance)
         assert self._process.stdin is not None
         with suppress(OSError):  # it is gone: reading says so
@@ -361,6 +364,35 @@ def _ended(what: Exceeded, allowance: Allowance, where: str) -> EvaluationEnded:
     return EvaluationEnded(message, where=where, hint=hint)
 
 
+class _Abandoned(Exception):
+    """Nobody waits for what was asked: it is not begun."""
+
+
+class _Taking:
+    """Somebody who waits for what a process, which a thread takes, is to do; he may leave at any moment."""
+
+    def __init__(self) -> None:
+        self.is_left = False
+        self.process: Process | None = None
+
+    def leave(self) -> None:
+        """What is not begun is not begun any more, and what is, is abandoned."""
+        self.is_left = True
+        if self.process is not None:
+            self.process.abandon()
+
+
+class _Turn:
+    """Goes to the first that takes it, of a thread that may never come to run and who waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def is_taken(self) -> bool:
+        """Whether it is taken with this, and was not before."""
+        return self._lock.acquire(blocking=False)
+
+
 class Evaluators:
     """The processes of this one. Safe to use from any thread."""
 
@@ -440,15 +472,22 @@ class Evaluators:
                     partial(self._first_with, take, allowance, work, arguments), abandon_on_cancel=True
                 )
             process, request = begun
-            take.append(process)
+            take.process = process
+            turn = _Turn()
             try:
                 await request.answered()
+                if request.has_value and turn.is_taken():
+                    return self._first_of(process, request)
+                return await anyio.to_thread.run_sync(self._first_in, turn, process, request, abandon_on_cancel=True)
             except BaseException:
-                threading.Thread(target=self._see_to_end, args=begun, name="wb-abandoned", daemon=True).start()
+                if turn.is_taken():  # else somebody sees to it already; a thread that was asked for may never begin
+                    threading.Thread(target=self._see_to_end, args=begun, name="wb-abandoned", daemon=True).start()
                 raise
-            if request.has_value:
-                return self._first_of(process, request)
-            return await anyio.to_thread.run_sync(self._first_of, process, request, abandon_on_cancel=True)
+
+    def _first_in(self, turn: _Turn, process: Process, request: _Request) -> tuple[Any, Rest]:
+        if not turn.is_taken():
+            raise _Abandoned
+        return self._first_of(process, request)
 
     def _begun_at_once(
         self, allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
@@ -470,43 +509,39 @@ class Evaluators:
             self._first_of(process, request)
 
     @contextmanager
-    def _taking(self) -> Iterator[list[Process]]:
-        """A place for the process that a thread will take; left early, what it does is abandoned."""
-        taken: list[Process] = []
+    def _taking(self) -> Iterator[_Taking]:
+        """A place for the process that a thread will take; left early, what it does is abandoned, or never begun."""
+        taking = _Taking()
         try:
-            yield taken
+            yield taking
         except BaseException as error:
             if not isinstance(error, Exception):
-                for each in taken:
-                    each.abandon()
+                with self._changed:
+                    taking.leave()
+                    self._changed.notify_all()
             raise
 
-    def _call_with(
-        self, take: list[Process], allowance: Allowance, work: Callable[..., T], arguments: tuple[Any, ...]
-    ) -> T:
-        with self._taken() as process:
-            take.append(process)
+    def _call_with(self, take: _Taking, allowance: Allowance, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        with self._taken(take) as process:
             found: T = _only(process.items(work, arguments, allowance))
             return found
 
     def _each_with(
         self,
-        take: list[Process],
+        take: _Taking,
         take_item: Callable[[T], None],
         allowance: Allowance,
         work: Callable[..., Iterator[T]],
         arguments: tuple[Any, ...],
     ) -> None:
-        with self._taken() as process:
-            take.append(process)
+        with self._taken(take) as process:
             for each in process.items(work, arguments, allowance):
                 anyio.from_thread.run_sync(take_item, each)
 
     def _first_with(
-        self, take: list[Process], allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
+        self, take: _Taking, allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> tuple[Any, Rest]:
-        process = self._take()
-        take.append(process)
+        process = self._take(take)
         try:
             request = process.ask(work, arguments, allowance)
         except BaseException:
@@ -524,8 +559,8 @@ class Evaluators:
         return first, Rest(request)
 
     @contextmanager
-    def _taken(self) -> Iterator[Process]:
-        process = self._take()
+    def _taken(self, taking: _Taking | None = None) -> Iterator[Process]:
+        process = self._take(taking)
         try:
             yield process
         finally:
@@ -537,7 +572,7 @@ class Evaluators:
             stays = process.is_alive and not self._is_closed
             if stays:
                 self._idle.append(process)
-            self._changed.notify()
+            self._changed.notify_all()  # who is woken alone may have been left
         if not stays:
             process.close()
 
@@ -549,29 +584,39 @@ class Evaluators:
         while self._idle:
             process = self._idle.pop()
             if process.is_alive:
+                process.take()
                 self._busy.append(process)
                 return process
             process.close()
         return None
 
-    def _take(self) -> Process:
-        patient_until = time.monotonic() + _FINISHING_SECONDS
+    def _take(self, taking: _Taking | None = None) -> Process:
         with self._changed:
-            while True:
-                if (process := self._idle_process()) is not None:
-                    return process
-                left = patient_until - time.monotonic()
-                if left > 0 and any(each.is_finishing for each in self._busy):
-                    self._changed.wait(left)
-                    continue
-                if len(self._busy) < self._most:
-                    self._busy.append(Process())
-                    return self._busy[-1]
-                for each in self._busy:
-                    if each.is_abandoned:
-                        each.kill()
-                        break
-                self._changed.wait()
+            process = self._waited_for(taking)
+            if taking is not None:
+                taking.process = process
+            return process
+
+    def _waited_for(self, taking: _Taking | None) -> Process:
+        """Raises `_Abandoned` where it is left meanwhile."""
+        patient_until = time.monotonic() + _FINISHING_SECONDS
+        while True:
+            if taking is not None and taking.is_left:
+                raise _Abandoned
+            if (process := self._idle_process()) is not None:
+                return process
+            left = patient_until - time.monotonic()
+            if left > 0 and any(each.is_finishing for each in self._busy):
+                self._changed.wait(left)
+                continue
+            if len(self._busy) < self._most:
+                self._busy.append(Process())
+                return self._busy[-1]
+            for each in self._busy:
+                if each.is_abandoned:
+                    each.kill()
+                    break
+            self._changed.wait()
 
 
 def _only(items: Iterator[T]) -> T:

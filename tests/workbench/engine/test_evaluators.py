@@ -156,6 +156,54 @@ async def test_what_nobody_waits_for_any_more_is_ended_the_second_time_as_well(e
     assert await evaluators.acall(ALLOWANCE, os.getpid) != first
 
 
+def error_at_once() -> Iterator[int]:
+    raise KeyError("what is wrong")
+    yield 0
+
+
+async def test_who_leaves_before_the_thread_begins_that_takes_the_answer_leaves_the_process_free(
+    evaluators: Evaluators,
+) -> None:
+    await evaluators.acall(ALLOWANCE, os.getpid)
+    going_on = threading.Event()
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    async with anyio.create_task_group() as others, anyio.create_task_group() as asking:
+        try:
+            for _ in range(int(limiter.total_tokens)):
+                others.start_soon(anyio.to_thread.run_sync, going_on.wait)
+            while limiter.available_tokens:  # noqa: ASYNC110 - nothing tells of it
+                await anyio.sleep(0.001)
+            asking.start_soon(evaluators.afirst, ALLOWANCE, error_at_once)
+            while not limiter.statistics().tasks_waiting:  # noqa: ASYNC110 - nothing tells of it
+                await anyio.sleep(0.001)
+            assert evaluators.busy == 1
+            asking.cancel_scope.cancel()
+        finally:
+            going_on.set()
+    with anyio.fail_after(30):
+        await _free(evaluators)
+
+
+async def test_what_waits_for_a_process_and_is_left_is_not_done(tmp_path: Path) -> None:
+    one, made = Evaluators(1), [tmp_path / str(number) for number in range(3)]
+    try:
+        async with anyio.create_task_group() as first:
+            first.start_soon(one.acall, ALLOWANCE, time.sleep, 3600)
+            while not one.busy:  # noqa: ASYNC110 - nothing tells of it
+                await anyio.sleep(0.001)
+            async with anyio.create_task_group() as waiting:
+                for each in made:
+                    waiting.start_soon(one.acall, ALLOWANCE, os.mkdir, str(each))
+                while anyio.to_thread.current_default_thread_limiter().borrowed_tokens < 4:  # noqa: ASYNC110 - as above
+                    await anyio.sleep(0.001)
+                waiting.cancel_scope.cancel()
+            first.cancel_scope.cancel()
+        assert await one.acall(ALLOWANCE, os.getpid) > 0
+        assert not [each for each in made if each.exists()]
+    finally:
+        one.close()
+
+
 async def test_what_cannot_be_handed_over_leaves_the_process_free(evaluators: Evaluators) -> None:
     first, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, "")
     await _free(evaluators)
