@@ -207,28 +207,32 @@ else:
         return __init__
 
     def _init(cls):
-        """`__init__` for the fields of a class, written out."""
-        known = {"missing": _MISSING, "set_": object.__setattr__}
-        parameters, lines = ["self"], []
-        for name, each in getattr(cls, _RECORD).items():
-            value = name
+        """`__init__` for the fields of a class, written out. Its other names begin with what no field begins with."""
+        record, own = getattr(cls, _RECORD), "_"
+        while any(name.startswith(own) for name in record):
+            own += "_"
+        missing, put, this = f"{own}missing", f"{own}put", f"{own}self"
+        known = {missing: _MISSING, put: object.__setattr__}
+        parameters, lines = [this], []
+        for name, each in record.items():
+            value, default, make = name, f"{own}default_{name}", f"{own}make_{name}"
             if each.default is not _MISSING:
-                known[f"default_{name}"] = each.default
+                known[default] = each.default
             if each.factory is not _MISSING:
-                known[f"make_{name}"] = each.factory
-                value = f"{name} if {name} is not missing else make_{name}()" if each.init else f"make_{name}()"
+                known[make] = each.factory
+                value = f"{name} if {name} is not {missing} else {make}()" if each.init else f"{make}()"
             elif not each.init:
                 if each.default is _MISSING:
                     continue
-                value = f"default_{name}"
+                value = default
             if each.init:
-                optional = f"=default_{name}" if each.default is not _MISSING else "=missing"
+                optional = f"={default}" if each.default is not _MISSING else f"={missing}"
                 has_default = each.default is not _MISSING or each.factory is not _MISSING
                 parameters.append(name + optional if has_default else name)
             frozen = cls.__dataclass_params__.frozen
-            lines.append(f"set_(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+            lines.append(f"{put}({this}, {name!r}, {value})" if frozen else f"{this}.{name} = {value}")
         if hasattr(cls, "__post_init__"):
-            lines.append("self.__post_init__()")
+            lines.append(f"{this}.__post_init__()")
         text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"])
         exec(text, known)
         written = known["__init__"]

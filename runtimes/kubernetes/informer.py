@@ -27,6 +27,9 @@ _PAUSE_AFTER_STREAM_SECONDS = 1.0
 _LASTING_SECONDS = 1.0
 _WATCH_SECONDS = (10, 20)
 _OVERTIME_SECONDS = 3.0
+_OPENING_SECONDS = 10.0
+"""How long a watch may take to open. It may be asked for on a connection that froze while nothing was sent on it, which
+only the silence tells."""
 _GRACE_SECONDS = 2.0
 """A connection that breaks and is made again within this is not worth a word."""
 _TOMBSTONES = 1000
@@ -185,6 +188,8 @@ class Informer:
 
     async def _watch(self, resource: ApiResource) -> None:
         seconds = random.randint(*_WATCH_SECONDS)
+        if self._attempt is not None:
+            self._attempt.reschedule(asyncio.get_running_loop().time() + _OPENING_SECONDS)
         async with self._client.watch(
             resource, self._kind.namespace, self._version, seconds=seconds, fields=self._selector()
         ) as events:

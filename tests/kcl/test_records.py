@@ -220,6 +220,22 @@ def test_helpers_know_the_dataclasses_of_others() -> None:
     assert records.asdict(Foreign()) == {"x": 1} and [each.name for each in records.fields(Foreign)] == ["x"]
 
 
+def test_no_name_of_a_field_is_taken_for_one_of_our_own() -> None:
+    @records.dataclass(frozen=True, slots=True)
+    class Names:
+        missing: list[int] = records.field(default_factory=list)
+        set_: int = 1
+        put: int = 2
+        _missing: int = 3
+        __put: int = 4
+        default_put: int = 5
+        make_missing: int = 6
+
+    made = Names([1], 10, 20, 30, 40, 50, 60)
+    assert records.astuple(made) == ([1], 10, 20, 30, 40, 50, 60)
+    assert records.astuple(Names()) == ([], 1, 2, 3, 4, 5, 6)
+
+
 def test_a_field_may_be_compared_and_left_out_of_the_hash() -> None:
     @records.dataclass(frozen=True, slots=True)
     class Call:

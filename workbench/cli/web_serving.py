@@ -68,4 +68,5 @@ def page_command(context: Context, workdir: Path | None) -> list[str]:
     trust = {True: "untrusted", False: "trusted", None: "by-rule"}[context.is_untrusted]
     words = [trust, *(["ascii"] if context.is_ascii else [])]
     folder = str(context.base(workdir))
-    return [sys.executable, "-m", "workbench.cli.web_page", str(os.getpid()), folder, context.kubeconfig or "", *words]
+    program = [sys.executable, "-P", "-m", "workbench.cli.web_page"]
+    return [*program, str(os.getpid()), folder, context.kubeconfig or "", *words]

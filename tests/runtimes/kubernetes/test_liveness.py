@@ -117,6 +117,7 @@ async def test_connections_that_froze_while_new_ones_get_through_are_found_out(
 ) -> None:
     monkeypatch.setattr(informer, "_WATCH_SECONDS", (1, 1))
     monkeypatch.setattr(informer, "_OVERTIME_SECONDS", 0.3)
+    monkeypatch.setattr(informer, "_OPENING_SECONDS", 1.0)
     async with place.runtime.watch(WatchRequest((ID,))) as reports:
         seen = Seen(reports)
         await seen.until(is_present=True, status=Status.CURRENT)

@@ -99,21 +99,26 @@ class IgnoreScreen(Frame):
 
     def action_file(self) -> None:
         """The rule goes into the file of the stack, or of its project."""
-        self._change("_of_stack")
+        if self._may_change():
+            self._of_stack = not self._of_stack
+            self._change()
 
     def action_owner(self) -> None:
         """The rule counts for whoever owns the field, or for its present owner alone."""
         if self._field.actor is None:
             self.notify("no owner of this field is known", severity="warning")
             return
-        self._change("_by_manager")
+        if self._may_change():
+            self._by_manager = not self._by_manager
+            self._change()
 
-    def _change(self, what: str) -> None:
+    def _may_change(self) -> bool:
         if self._is_written:
             self.notify("it is written", severity="warning")
-            return
+        return not self._is_written
+
+    def _change(self) -> None:
         self.query_one(TypedConfirmation).close()
-        setattr(self, what, not getattr(self, what))
         self._made = self._make()
         self.redraw()
 
