@@ -161,6 +161,10 @@ def error_at_once() -> Iterator[int]:
     yield 0
 
 
+async def _in_a_thread(work: Callable[[], object]) -> None:
+    await anyio.to_thread.run_sync(work)
+
+
 async def test_who_leaves_before_the_thread_begins_that_takes_the_answer_leaves_the_process_free(
     evaluators: Evaluators,
 ) -> None:
@@ -170,7 +174,7 @@ async def test_who_leaves_before_the_thread_begins_that_takes_the_answer_leaves_
     async with anyio.create_task_group() as others, anyio.create_task_group() as asking:
         try:
             for _ in range(int(limiter.total_tokens)):
-                others.start_soon(anyio.to_thread.run_sync, going_on.wait)
+                others.start_soon(_in_a_thread, going_on.wait)
             while limiter.available_tokens:  # noqa: ASYNC110 - nothing tells of it
                 await anyio.sleep(0.001)
             asking.start_soon(evaluators.afirst, ALLOWANCE, error_at_once)
