@@ -83,7 +83,7 @@ async def test_values_come_from_the_declaration_and_files_follow_it(tmp_path: Pa
     async with place.open() as opened:
         with pytest.raises(InvalidSite) as stale:
             await opened.site_stacks("wuhan")
-        assert "says otherwise than the declaration, and 1 files more" in stale.value.message
+        assert "says otherwise than the declaration, and 1 file more" in stale.value.message
         created = await opened.new_site("wuhan")
         changed = {each.relative_to(place.root).as_posix() for each in created.copy.changed}
         assert changed == {"app00/wuhan-prod/site.k", "app01/wuhan-prod/stack.yaml"} and not created.copy.files
