@@ -182,7 +182,8 @@ async def test_cancelling_interrupts_and_waits(place: Place) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert place.recorded() == {"sandbox_bucket.invoices"}
+    # terraform tells of a start before it asks the provider: interrupted in between it makes nothing
+    assert place.recorded() == {f"sandbox_bucket.{name}" for name in place.has("bucket")}
     assert not record.load(place.folder).is_open
 
 
