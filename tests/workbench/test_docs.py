@@ -345,7 +345,7 @@ def test_every_typed_command_is_documented() -> None:
     section = _sections(_page("screens.md"))["Commands after a colon"]
     documented = {code.split()[0] for cell in _first_cells(section) for code in _codes(cell)}
     assert documented == {
-        *tui_app._COMMANDS,
+        *commands.OF_A_STACK,
         *commands.PLACES,
         *commands.OF_A_DIFF,
         *commands.ACTS,

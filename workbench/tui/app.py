@@ -25,15 +25,11 @@ from textual.screen import Screen
 
 from kcl.terminal import harmless
 from runtimes.base import Address, ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
-from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
-from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors, glyphs
-from workbench.present.diff_export import FORMS
-from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import attaching, commands, custom_running, equivalents, places, served
+from workbench.tui import attaching, command_line, custom_running, equivalents, places, served
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
@@ -41,17 +37,16 @@ from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.memory import Memory, Place
 from workbench.tui.reach import reach_of
+from workbench.tui.recovering import Recovering
 from workbench.tui.rolling_out import RollingOut
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
-from workbench.tui.screens.recovery import RecoveryScreen
-from workbench.tui.screens.recovery import parse as parse_recovery
 from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
-from workbench.tui.state import Goal, Reach, RecoveryJob, StackState, Verb
+from workbench.tui.state import Goal, Reach, StackState, Verb
 from workbench.tui.themes import SIXTEEN, SIXTEEN_CLASS, THEMES, fitting
 from workbench.tui.tones import ASCII_CLASS, OnlyAscii, WithoutOrders
 from workbench.tui.user_files import KEYMAP_FILE, is_there
@@ -77,34 +72,9 @@ _SCREENS: dict[str, type[Frame]] = {
     "whatif": WhatIfScreen,
     "releases": ReleasesScreen,
 }
-_COMMANDS = {
-    "compile": "spec",
-    "spec": "spec",
-    "diff": "diff",
-    "plan": "plan",
-    "apply": "plan",
-    "destroy": "destroy",
-    "watch": "reconcile",
-    "reconcile": "reconcile",
-    "whatif": "whatif",
-    "releases": "releases",
-}
-_WORDS = (
-    "stack",
-    *_COMMANDS,
-    *commands.PLACES,
-    "recover",
-    *commands.OF_A_DIFF,
-    *commands.ACTS,
-    *commands.MARKS,
-    *attaching.COMMANDS,
-    *commands.EDITED,
-    "allow-writes",
-    "quit",
-)
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
-KINDS_SECONDS, HISTORY = 60.0, 200
+KINDS_SECONDS = 60.0
 AT_ONCE = 4
 """So many of the marked stacks are compiled or compared at a time."""
 
@@ -154,13 +124,12 @@ class WorkbenchApp(WithNames, App[int]):
         self.konfig: KonfigTree = session.tree()
         self.places: Mapping[str, ClusterIdentity | RuntimeFailure] = session.clusters()
         self.states: dict[StackPath, StackState] = {}
-        self.recovery: RecoveryJob | None = None
+        self.recovering = Recovering(self)
         self.rolling_out = RollingOut(self)
         self._open_at, self._message, self._restores = open_at, message, restores
         self.memory = Memory(session.local)
         self.drafts = Drafts(self)
         self.last_place: Place | None = None
-        self.stack_commands = tuple(_COMMANDS)
         self.custom: dict[str, CustomCommand] = {}
         self.keymap_of_user: dict[str, str] = {}
         self.color_system: str | None = None
@@ -193,11 +162,11 @@ class WorkbenchApp(WithNames, App[int]):
         self.animation_level = "none"
         self.set_class(self.is_ascii, ASCII_CLASS)
         self._take_keymap()
-        self.custom = {} if self.is_served else custom_running.load(self, (*_WORDS, "q"))
+        self.custom = {} if self.is_served else custom_running.load(self, (*command_line.WORDS, "q"))
         screen = BrowseScreen()
         self.push_screen(screen)
         if self._open_at:
-            self.call_after_refresh(self._move_to, screen, self._open_at)
+            self.call_after_refresh(self.move_to, screen, self._open_at)
         if self._restores:
             self.call_after_refresh(places.restore, self, screen)
         if self._message:
@@ -247,7 +216,7 @@ class WorkbenchApp(WithNames, App[int]):
         if self._restores:
             places.leave(self)
 
-    def _move_to(self, screen: BrowseScreen, name: str) -> None:
+    def move_to(self, screen: BrowseScreen, name: str) -> None:
         try:
             stack = self.session.select(name)
         except UnknownStack as error:
@@ -346,83 +315,16 @@ class WorkbenchApp(WithNames, App[int]):
 
     def run_command(self, text: str, screen: Frame, *, is_typed: bool = True) -> None:
         """What was typed after `:`, or leads back to a place."""
-        word, _, rest = text.strip().partition(" ")
-        if word and is_typed:
-            others = (each for each in self.command_history if each != text.strip())
-            self.command_history = [*others, text.strip()][-HISTORY:]
-        if self.is_served and not served.is_command(word, _COMMANDS):
-            self.notify(served.REFUSAL, severity="warning")
-            return
-        if word in ("q", "quit"):
-            self.ask_to_quit(is_sure=True)
-            return
-        if word == "stack" and isinstance(self.screen_stack[1], BrowseScreen):
-            while len(self.screen_stack) > 2:
-                self.pop_screen()
-            self._move_to(self.screen_stack[1], rest)
-            return
-        if word == "recover":
-            self._open_recovery(rest)
-        elif word == "allow-writes":
-            commands.allow_writes(self, rest.strip(), screen)
-        elif word in _COMMANDS:
-            self._run_stack_command(_COMMANDS[word], rest, screen)
-        elif word in self.custom:
-            custom_running.run(self, word, rest.strip(), screen)
-        elif meant := commands.near(word, _WORDS):
-            self.notify(
-                f"no command {word!r}: did you mean :{meant}? A kind of that name is :{word}@CLUSTER",
-                severity="warning",
-            )
-        elif word and not commands.open_place(self, word, rest.strip(), screen):
-            self.notify(f"no command {word!r}: there are {', '.join(_WORDS)}", severity="warning")
+        command_line.run(self, text, screen, is_typed=is_typed)
 
     def completions(self, text: str) -> tuple[str, ...]:
         """Returns the texts that what was typed after `:` may become: commands, then stacks."""
-        word, space, rest = text.partition(" ")
-        if not space:
-            found = (
-                f"{each} " if each != "quit" else each for each in (*_WORDS, *self.custom) if each.startswith(word)
-            )
-            return (*found, *commands.kinds(self, word))
-        if word == commands.EXPORT:
-            return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
-        if word in ("go", "unbookmark"):
-            return tuple(f"{word} {each}" for each in places.names(self) if each.startswith(rest.lstrip()))
-        if word not in ("stack", "allow-writes") and word not in _COMMANDS:
-            return ()
-        names = [str(path) for path in self.states]
-        return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))
+        return command_line.completions(self, text)
 
     def action_custom(self, name: str) -> None:
         """What the key of a command of the user's own does."""
         if isinstance(self.screen, Frame):
             custom_running.run(self, name, "", self.screen)
-
-    def _run_stack_command(self, name: str, rest: str, screen: Frame) -> None:
-        state = screen.shown_state
-        if rest:
-            try:
-                state = self.states[self.session.select(rest).path]
-            except UnknownStack as error:
-                self.notify(f"{error}. {error.hint}", severity="warning")
-                return
-        if state is None:
-            self.notify("put the cursor on a stack first, or name one", severity="warning")
-        else:
-            self.open_stack(state, name)
-
-    def _open_recovery(self, text: str) -> None:
-        """Opens what was asked for; the one that runs, or was looked at last, where nothing is said."""
-        if self.recovery is None or (text and not self.recovery.is_running):
-            try:
-                self.recovery = parse_recovery(text)
-            except ValueError as error:
-                self.notify(str(error), severity="warning")
-                return
-        elif text:
-            self.notify("a recovery runs: this is it", severity="warning")
-        self.push_screen(RecoveryScreen(self.recovery))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
@@ -438,7 +340,7 @@ class WorkbenchApp(WithNames, App[int]):
         if running:
             self.notify(f"an apply of {running[0]} runs: K stops it", severity="warning")
             return
-        if self.recovery is not None and self.recovery.is_running:
+        if self.recovering.is_running:
             self.notify("a recovery runs: K on its screen stops it", severity="warning")
             return
         if self.rolling_out.is_running:
@@ -737,66 +639,6 @@ class WorkbenchApp(WithNames, App[int]):
                 state.watchers -= 1
 
         await self._trying(state, "", do)
-
-    def look_at_recovery(self, job: RecoveryJob) -> None:
-        """Looks at once, or as soon as the end of a run is recorded."""
-        if job.is_running:
-            job.looks_again = True
-            return
-        self.run_worker(self._look_at_recovery(job), group="recovery", exclusive=True)
-
-    def run_recovery(self, job: RecoveryJob, phrase: str) -> None:
-        self.run_worker(self._run_recovery(job, phrase), group="recovery", exclusive=True)
-
-    def stop_recovery(self, job: RecoveryJob) -> None:
-        if job.run is not None:
-            job.run.stop("it was stopped by hand")
-            self.notify("stopping: what is under way is seen to its end, nothing new is started", severity="warning")
-
-    async def _look_at_recovery(self, job: RecoveryJob) -> None:
-        async def do() -> None:
-            job.found, job.report = await self.session.recovery(job.file, CompileInputs(options=job.options)), None
-            job.states, job.log = {}, []
-
-        await self._trying_recovery(job, "looking", do)
-
-    async def _run_recovery(self, job: RecoveryJob, phrase: str) -> None:
-        found = job.found
-        assert found is not None, "only what was looked at can be run"
-
-        async def do() -> None:
-            async with self.session.recover(found, confirm=phrase, dry_run=False) as run:
-                job.run = run
-                async for event in run:
-                    follow(job.states, event)
-                    if shown := event_line(event, self.glyphs):
-                        job.log.append(shown)
-                    if isinstance(event, RecoveryFinished):
-                        job.report = event.report
-
-        await self._trying_recovery(job, "recovering", do)
-        if job.looks_again:
-            job.looks_again = False
-            self.call_later(self.look_at_recovery, job)
-
-    async def _trying_recovery(self, job: RecoveryJob, busy: str, do: Callable[[], Awaitable[None]]) -> None:
-        """As `_trying`, for a recovery."""
-        job.busy, job.busy_since, job.error = busy, time.monotonic(), None
-        self._tell_of_recovery()
-        try:
-            await do()
-        except (WorkbenchError, RuntimeFailure) as error:
-            job.error = error
-        except Exception as error:
-            job.error = errors.Bug(error)
-        finally:
-            job.busy, job.run = "", None
-            self._tell_of_recovery()
-
-    def _tell_of_recovery(self) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, RecoveryScreen) and screen.is_mounted:
-                screen.redraw()
 
     def tell_of_rollouts(self, *, is_recorded: bool) -> None:
         """`is_recorded`: something is in the records that was not there before, so they are worth reading again."""

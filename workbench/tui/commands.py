@@ -20,6 +20,19 @@ from workbench.tui.state import StackState
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
+OF_A_STACK = {
+    "compile": "spec",
+    "spec": "spec",
+    "diff": "diff",
+    "plan": "plan",
+    "apply": "plan",
+    "destroy": "destroy",
+    "watch": "reconcile",
+    "reconcile": "reconcile",
+    "whatif": "whatif",
+    "releases": "releases",
+}
+"""The screen of a stack that each opens."""
 PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks", "forwards")
 """Screens that are of no stack."""
 _NEAR = 0.76

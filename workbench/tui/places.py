@@ -18,7 +18,7 @@ def open_place(app: WorkbenchApp, place: Place, screen: Frame) -> bool:
     if not _is_place(place):
         app.notify(f"{place.command!r} opens nothing that could be gone back to", severity="warning")
         return False
-    if place.word in app.stack_commands and not _names_stack(app, place):
+    if place.word in commands.OF_A_STACK and not _names_stack(app, place):
         app.notify(f"{place.command}: there is no such stack any more", severity="warning")
         return False
     app.run_command(place.command, screen, is_typed=False)

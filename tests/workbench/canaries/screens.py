@@ -76,17 +76,19 @@ class Pictures:
         app = self.app
         given = " ".join(f"{name}={value}" for name, value in options.items())
         await self._typed(f"recover {given}")
-        await until(self.pilot, lambda: app.recovery is not None and app.recovery.found is not None)
+        await until(self.pilot, lambda: app.recovering.job is not None and app.recovering.job.found is not None)
         await self.pilot.pause(0.3)
         await self.of_each_row("recovery", rows)
         await self.pilot.press("a")
         self.take("recovery asked")
-        assert app.recovery is not None and app.recovery.found is not None
-        app.screen.query_one("#phrase", Input).value = app.recovery.found.phrase
+        assert app.recovering.job is not None and app.recovering.job.found is not None
+        app.screen.query_one("#phrase", Input).value = app.recovering.job.found.phrase
         await self.pilot.press("enter")
-        await until(self.pilot, lambda: bool(app.recovery and (app.recovery.log or app.recovery.report)))
+        await until(
+            self.pilot, lambda: bool(app.recovering.job and (app.recovering.job.log or app.recovering.job.report))
+        )
         self.take("recovering")
-        await until(self.pilot, lambda: bool(app.recovery and app.recovery.report))
+        await until(self.pilot, lambda: bool(app.recovering.job and app.recovering.job.report))
         await self.pilot.pause(0.3)
         await self.of_each_row("recovered", rows)
         await self.pilot.press("escape")

@@ -84,7 +84,7 @@ class Hands:
 
     async def recovery(self) -> None:
         await self.typed("recover " + " ".join(f"{name}={value}" for name, value in GIVEN.items()))
-        await until(self.pilot, lambda: bool(self.app.recovery and self.app.recovery.found))
+        await until(self.pilot, lambda: bool(self.app.recovering.job and self.app.recovering.job.found))
         await self.pilot.pause()
 
     async def releases(self) -> None:
@@ -152,7 +152,7 @@ class Hands:
         found: dict[str, object] = {str(each): each.read_bytes() for each in files if each.is_file()}
         found["clusters"] = [*self.vault.cluster.calls], self.vault.records
         found["edits"] = [each.edits for each in self.app.states.values()]
-        found["runs"] = self.app.rolling_out.is_running, bool(self.app.recovery and self.app.recovery.is_running)
+        found["runs"] = self.app.rolling_out.is_running, self.app.recovering.is_running
         return found
 
     def is_asking(self) -> bool:

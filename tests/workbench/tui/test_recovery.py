@@ -120,8 +120,8 @@ async def test_look_confirm_run_and_come_back(tmp_path: Path, size: tuple[int, i
             await pilot.press("enter")
             await pilot.pause(0.1)
             assert {each["metadata"]["uid"] for each in live(sandbox)} == before
-            assert app.recovery is not None and app.recovery.found is not None
-            app.screen.query_one("#phrase", Input).value = app.recovery.found.phrase
+            assert app.recovering.job is not None and app.recovering.job.found is not None
+            app.screen.query_one("#phrase", Input).value = app.recovering.job.found.phrase
             await pilot.press("enter")
             await pilot.press("escape")  # it goes on without its screen
             await command(pilot, app, "recover")

@@ -148,10 +148,10 @@ class RecoveryScreen(Frame):
         if self.job.is_running and self.job.report is None:
             self.notify(self._why_not(), severity="warning")
         else:
-            self.workbench.look_at_recovery(self.job)
+            self.workbench.recovering.look_at(self.job)
 
     def action_stop(self) -> None:
-        self.workbench.stop_recovery(self.job)
+        self.workbench.recovering.stop(self.job)
 
     # --- confirmation
 
@@ -176,7 +176,7 @@ class RecoveryScreen(Frame):
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if not self._why_not():
-            self.workbench.run_recovery(self.job, event.phrase)
+            self.workbench.recovering.run(self.job, event.phrase)
 
     def on_typed_confirmation_closed(self) -> None:
         self.focus_main()

@@ -1,0 +1,94 @@
+"""What is typed after a colon: which command it is, running that, and what it may be completed to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.present.diff_export import FORMS
+from workbench.project import UnknownStack
+from workbench.tui import attaching, commands, custom_running, places, served
+from workbench.tui.frame import Frame
+from workbench.tui.screens.browse import BrowseScreen
+
+if TYPE_CHECKING:
+    from workbench.tui.app import WorkbenchApp
+
+WORDS = (
+    "stack",
+    *commands.OF_A_STACK,
+    *commands.PLACES,
+    "recover",
+    *commands.OF_A_DIFF,
+    *commands.ACTS,
+    *commands.MARKS,
+    *attaching.COMMANDS,
+    *commands.EDITED,
+    "allow-writes",
+    "quit",
+)
+"""The commands that are offered, beside those of the user's own and the kinds of live objects."""
+HISTORY = 200
+
+
+def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
+    """Runs a command line; one that is not typed, but leads back to a place, is not in the history."""
+    word, _, rest = text.strip().partition(" ")
+    if word and is_typed:
+        others = (each for each in app.command_history if each != text.strip())
+        app.command_history = [*others, text.strip()][-HISTORY:]
+    if app.is_served and not served.is_command(word, commands.OF_A_STACK):
+        app.notify(served.REFUSAL, severity="warning")
+        return
+    if word in ("q", "quit"):
+        app.ask_to_quit(is_sure=True)
+        return
+    if word == "stack" and isinstance(app.screen_stack[1], BrowseScreen):
+        while len(app.screen_stack) > 2:
+            app.pop_screen()
+        app.move_to(app.screen_stack[1], rest)
+        return
+    if word == "recover":
+        app.recovering.open(rest)
+    elif word == "allow-writes":
+        commands.allow_writes(app, rest.strip(), screen)
+    elif word in commands.OF_A_STACK:
+        _open_stack(app, commands.OF_A_STACK[word], rest, screen)
+    elif word in app.custom:
+        custom_running.run(app, word, rest.strip(), screen)
+    elif meant := commands.near(word, WORDS):
+        app.notify(
+            f"no command {word!r}: did you mean :{meant}? A kind of that name is :{word}@CLUSTER",
+            severity="warning",
+        )
+    elif word and not commands.open_place(app, word, rest.strip(), screen):
+        app.notify(f"no command {word!r}: there are {', '.join(WORDS)}", severity="warning")
+
+
+def completions(app: WorkbenchApp, text: str) -> tuple[str, ...]:
+    """Returns the texts that what was typed may become: commands, then what they take."""
+    word, space, rest = text.partition(" ")
+    if not space:
+        found = (f"{each} " if each != "quit" else each for each in (*WORDS, *app.custom) if each.startswith(word))
+        return (*found, *commands.kinds(app, word))
+    if word == commands.EXPORT:
+        return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
+    if word in ("go", "unbookmark"):
+        return tuple(f"{word} {each}" for each in places.names(app) if each.startswith(rest.lstrip()))
+    if word not in ("stack", "allow-writes") and word not in commands.OF_A_STACK:
+        return ()
+    names = [str(path) for path in app.states]
+    return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))
+
+
+def _open_stack(app: WorkbenchApp, name: str, rest: str, screen: Frame) -> None:
+    state = screen.shown_state
+    if rest:
+        try:
+            state = app.states[app.session.select(rest).path]
+        except UnknownStack as error:
+            app.notify(f"{error}. {error.hint}", severity="warning")
+            return
+    if state is None:
+        app.notify("put the cursor on a stack first, or name one", severity="warning")
+    else:
+        app.open_stack(state, name)
