@@ -55,9 +55,14 @@ async def serving(calls: Calls, token: str, port: int) -> AsyncIterator[int]:
             await runner.cleanup()
 
 
-def names_of(port: int) -> frozenset[str]:
-    """How requests to this server name it: a page whose name leads here names another."""
-    return frozenset((f"{ADDRESS}:{port}", f"localhost:{port}"))
+def why_foreign(request: web.Request, port: int) -> str:
+    """Returns why a request is from a page of somebody else, whose name may lead here; empty where it is not."""
+    names = (f"{ADDRESS}:{port}", f"localhost:{port}")
+    if request.headers.getall("Host", []) not in [[each] for each in names]:
+        return "the Host of the request is not this server"
+    if any(each not in [f"http://{name}" for name in names] for each in request.headers.getall("Origin", [])):
+        return "requests of pages of other origins are not answered"
+    return ""
 
 
 async def listen(runner: web.AppRunner, port: int) -> None:
@@ -92,12 +97,8 @@ class _Server:
             return _refused(error.status, f"{request.method} {request.path}: {error.reason}")
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        names = names_of(self.port)
-        if request.headers.getall("Host", []) not in [[each] for each in names]:
-            return _refused(403, "the Host of the request is not this server")
-        origins = request.headers.getall("Origin", [])
-        if any(each not in {f"http://{name}" for name in names} for each in origins):
-            return _refused(403, "requests of pages of other origins are not answered")
+        if said := why_foreign(request, self.port):
+            return _refused(403, said)
         given = request.headers.getall("Authorization", [])
         if len(given) != 1 or not hmac.compare_digest(
             given[0].encode("utf-8", "surrogateescape"), b"Bearer " + self._token

@@ -24,7 +24,7 @@ from aiohttp import WSMsgType, web
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-from workbench.serving.http import listen, names_of
+from workbench.serving.http import listen, why_foreign
 
 MOST_PAGES: Final = 8
 _MOST_BYTES: Final = 65_536
@@ -111,16 +111,12 @@ class _Pages:
         return answer
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        names = names_of(self.port)
-        if request.headers.getall("Host", []) not in [[each] for each in names]:
-            return _refused(403, "the Host of the request is not this server")
-        origins = request.headers.getall("Origin", [])
-        if any(each not in {f"http://{name}" for name in names} for each in origins):
-            return _refused(403, "requests of pages of other origins are not answered")
+        if said := why_foreign(request, self.port):
+            return _refused(403, said)
         given = request.path.split("/")[1].encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._token):
             return _refused(404, "there is nothing here: the path begins with the token")
-        if not origins and request.path.endswith("/ws"):
+        if "Origin" not in request.headers and request.path.endswith("/ws"):
             return _refused(403, "only pages of this server speak to the screens")
         return None
 
@@ -142,7 +138,7 @@ class _Pages:
                 _between(request.query.get("height"), 5, _HIGHEST, 24),
             )
             async for message in socket:
-                if message.type is WSMsgType.TEXT and not await screens.take(message.data, socket):
+                if message.type is WSMsgType.TEXT and not await screens.take(message.data):
                     break
         finally:
             with anyio.CancelScope(shield=True):
@@ -192,7 +188,7 @@ class _Screens(AppService):
     async def on_packed(self, payload: bytes) -> None:
         """No file is sent."""
 
-    async def take(self, text: str, socket: web.WebSocketResponse) -> bool:
+    async def take(self, text: str) -> bool:
         """Hands on what the page sends; returns False for what no page of ours sends."""
         try:
             match json.loads(text):
@@ -201,7 +197,7 @@ class _Screens(AppService):
                 case ["resize", {"width": int() as width, "height": int() as height}]:
                     await self.set_terminal_size(min(max(width, 20), _WIDEST), min(max(height, 5), _HIGHEST))
                 case ["ping", str() | int() | float() as sent]:
-                    await socket.send_json(["pong", sent])
+                    await self._socket.send_json(["pong", sent])
                 case ["blur" | "focus", *_]:
                     pass
                 case _:
