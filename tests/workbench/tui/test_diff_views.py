@@ -15,7 +15,7 @@ from tests.workbench.tui.test_screens import FRONT, LARGE, SMALL, opened, releas
 from workbench.engine.changes import ChangeClass, FieldChange, Op
 from workbench.engine.errors import Refused
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.screens.diff import DiffScreen
+from workbench.tui.screens.diff import REVEALED_SECONDS, DiffScreen
 from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -220,6 +220,11 @@ def revealed(app: WorkbenchApp) -> list[str]:
     return [each for each in shown(app) if "canary" in each]
 
 
+def hidings(screen: Any) -> int:
+    """How many timers will take away what is revealed."""
+    return sum(each._interval == REVEALED_SECONDS and each._task is not None for each in screen._timers)
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 async def test_a_secret_is_shown_after_its_word_on_record_and_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
@@ -238,11 +243,14 @@ async def test_a_secret_is_shown_after_its_word_on_record_and_goes(
             await until(pilot, lambda: len(revealed(app)) == 2)
             assert any("canary-4f1d" in each for each in revealed(app)), "what is live"
             assert any("canary-77aa" in each for each in revealed(app)), "what is configured"
+            screen = app.screen
+            assert hidings(screen) == 1
             if away == "colon":
                 await check_that_nothing_has_it(app, pilot)
                 break
             await pilot.press(away)
             assert not revealed(app)
+            assert hidings(screen) == 0, "it would take the next one away too early"
             if away == "n":
                 await pilot.press("N")
             if away in ("c", "ctrl+p"):

@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
+from textual.timer import Timer
 
 from runtimes.base import Address, KubernetesId, RuntimeFailure, format_path
 from workbench.engine.changes import Change, FieldChange, Op
@@ -73,6 +74,7 @@ class DiffScreen(Frame):
     has_context = False
     _level = 1
     _to_reveal: tuple[Change, FieldChange] | None = None
+    _hiding: Timer | None = None
     _goes_on = 0
 
     def body(self) -> ComposeResult:
@@ -261,10 +263,14 @@ class DiffScreen(Frame):
             return
         self.app.push_screen(IgnoreScreen(state, state.diff, change.address, field, reason.strip()))
 
+    def _under_cursor(self) -> tuple[Change | None, FieldChange | None]:
+        """Returns the change of the resource, and that of the field, None where the cursor is on none that changes."""
+        change, key = self._change(), self.query_one("#fields", ResourceTable).current
+        return change, next((each for each in change.fields if each.path == _path(key)), None) if change else None
+
     def _field(self) -> FieldChange | None:
         """The field under the cursor that a rule can leave to others; says why where there is none."""
-        change, key = self._change(), self.query_one("#fields", ResourceTable).current
-        field = next((each for each in change.fields if each.path == _path(key)), None) if change else None
+        change, field = self._under_cursor()
         if change is None or field is None or change.action in (Action.CREATE, Action.DELETE):
             self.notify("put the cursor on a field that changes, in the other pane (tab)", severity="warning")
         elif not isinstance(change.address.id, KubernetesId):
@@ -278,8 +284,7 @@ class DiffScreen(Frame):
     # --- a secret in clear: it stands on this screen alone, in no table, until the cursor or the screen goes elsewhere
 
     def action_reveal(self) -> None:
-        change, key = self._change(), self.query_one("#fields", ResourceTable).current
-        field = next((each for each in change.fields if each.path == _path(key)), None) if change else None
+        change, field = self._under_cursor()
         if change is None or field is None or not field.is_masked:
             self.notify("put the cursor on a masked field that changes, in the other pane (tab)", severity="warning")
             return
@@ -305,11 +310,14 @@ class DiffScreen(Frame):
         if self.is_current and self._to_reveal == (change, field):
             self.query_one("#secret", ToneText).show_all(revealed_lines(found))
             self.query_one("#revealed").add_class("shown")
-            self.set_timer(REVEALED_SECONDS, self.hide_secret)
+            self._hiding = self.set_timer(REVEALED_SECONDS, self.hide_secret)
 
     def hide_secret(self) -> None:
         """Takes the secret from the screen, and one that is on its way."""
         self._to_reveal = None
+        if self._hiding is not None:
+            self._hiding.stop()  # else it would take away what is revealed, or asked about, after this
+            self._hiding = None
         self.workers.cancel_group(self, "reveal")
         if self.query("#secret"):
             self.query_one("#secret", ToneText).show_all(())
