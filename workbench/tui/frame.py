@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
@@ -20,7 +20,7 @@ from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui import filters, served
-from workbench.tui.key_names import WithNames
+from workbench.tui.key_names import SIGNS, WithNames
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState
 from workbench.tui.widgets.key_line import KeyLine
@@ -338,6 +338,14 @@ class Frame(WithNames, Screen[None]):
             self.workbench.run_command(event.value, self)
 
     # --- keys
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """Without the keys that the field that is typed into takes, those among them that Textual does not know."""
+        found, field = super().active_bindings, self.focused
+        if field is None:
+            return found
+        return {key: each for key, each in found.items() if not field.check_consume_key(key, SIGNS.get(key))}
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leaves to who looks on in a browser what is for looking."""

@@ -11,10 +11,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from textual.binding import Binding, BindingType
+from textual.keys import _character_to_key
 
 from kcl.records import replace
 
 _PLACES = {"Frame": "everywhere", "ResourceTable": "tables", "WorkbenchApp": "everywhere"}
+SIGNS = {_character_to_key(each): each for each in map(chr, range(33, 127))}
+"""What a key types, by its name: of some, such as slash, Textual does not know it."""
 
 
 class WithNames:

@@ -53,8 +53,6 @@ _CHANGING = {
 _TYPED = {*commands.ACTS, "allow-writes", "apply", "destroy", "run", "rollback", "recover"}
 _SPELLED = {each.value for each in Keys} | {f"ctrl+{each}" for each in "abcdefghijklmnopqrstuvwxyz"}
 
-_LETTERS = {_character_to_key(each): each for each in map(chr, range(33, 127))}
-
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
@@ -191,7 +189,7 @@ def _check_key(key: str, where: str) -> None:
 
 def _character(key: str) -> str | None:
     """Returns what a key types, None for one that moves or gives an order."""
-    return _LETTERS.get(key) or (None if key in _SPELLED else key_to_character(key))
+    return key_names.SIGNS.get(key) or (None if key in _SPELLED else key_to_character(key))
 
 
 def _check(wanted: tuple[KeyEntry, ...], lines: Mapping[str, str]) -> None:

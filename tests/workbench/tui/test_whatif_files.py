@@ -14,7 +14,9 @@ from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, state, until, workbench
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.whatif import WhatIfScreen
+from workbench.tui.widgets.key_line import KeyLine
 from workbench.tui.widgets.resource_table import ResourceTable
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
@@ -176,6 +178,10 @@ async def test_a_file_with_other_changes_is_not_committed_and_nothing_is_written
         await until(pilot, lambda: "go there first" in said(app))
 
 
+def keys(app: WorkbenchApp) -> str:
+    return str(app.screen.query_one(KeyLine).render())
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 async def test_what_can_be_written_is_offered_and_what_is_wrong_is_said(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
@@ -183,6 +189,8 @@ async def test_what_can_be_written_is_offered_and_what_is_wrong_is_said(tmp_path
         await opened(pilot)
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, WhatIfScreen))
+        await until(pilot, lambda: "esc Leave the editor" in keys(app))
+        assert "/ Filter" not in keys(app), "that would be typed here"
         editor = app.screen.query_one(TextArea)
         editor.load_text("import models.server\n\nfront: server.Server {\n    rep\n}\n")
         editor.move_cursor((3, 7))

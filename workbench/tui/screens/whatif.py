@@ -50,8 +50,8 @@ SETTLE_SECONDS = 0.3
 
 class Editor(WithNames, TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave the editor", show=False),
-        Binding("ctrl+n", "complete", "Complete", show=False),
+        Binding("escape", "leave", "Leave the editor"),
+        Binding("ctrl+n", "complete", "Complete"),
     ]
 
     def on_mount(self) -> None:
