@@ -233,6 +233,30 @@ def program_of(stack: Stack, inputs: CompileInputs, clock: Clock = now) -> Stack
     )
 
 
+def evaluated(
+    file: Path, around: Path, rules: SecretRules, cache: ParseCache, options: Mapping[str, Any] | None = None
+) -> Sequence[Any]:
+    """Returns the documents of one KCL file that is no stack's, evaluated in this process and without limits.
+
+    It is read as stacks are: what lies in `around`, and packages whose checksums are known. Raises `CompileFailed`,
+    whose texts have nothing in them that a source gives to a name which says that it is secret.
+    """
+    inputs = CompileInputs()
+    try:
+        return api.run(
+            [str(file)],
+            work_dir=file.parent,
+            options=options,
+            file_system=read_from(around, file.parent, inputs),
+            cache=cache,
+            vendor_dir=api.downloaded_folder(os.environ),
+            needs_sums=True,
+        ).documents
+    except api.ProgramError as error:
+        written = frozenset(text for each in error.sources.values() for text in written_secrets(each, rules))
+        raise failed(error, str(file), inputs, rules, written) from None
+
+
 def read_from(checkout: Path, folder: Path, inputs: CompileInputs, clock: Clock = now) -> api.FileSystem:
     """What a program in `folder` of a repository may be read from, with the overlay over it; for one run.
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kcl import api
 from kcl.secrecy.rules import SecretRules
-from workbench.engine.compile import failed, read_from
-from workbench.engine.compiled import CompileInputs
+from workbench.engine.compile import evaluated
 from workbench.engine.errors import EngineError
 from workbench.engine.memos import memos
 
@@ -21,18 +19,9 @@ def said(file: str, within: str, told: Mapping[str, Any], rules: SecretRules) ->
     path = Path(file)
     if not path.is_file():
         raise EngineError("there is no such file", where=file)
-    try:
-        result = api.run(
-            [file],
-            work_dir=path.parent,
-            options=told,
-            file_system=read_from(Path(within), path.parent, CompileInputs()),
-            cache=memos.cache_for(Path(within), results=False, secrets=rules),
-            needs_sums=True,
-        )
-    except api.ProgramError as error:
-        raise failed(error, file, CompileInputs(), rules) from None
-    found = [each[VIOLATIONS] for each in result.documents if isinstance(each, Mapping) and VIOLATIONS in each]
+    around = Path(within)
+    documents = evaluated(path, around, rules, memos.cache_for(around, results=False, secrets=rules), told)
+    found = [each[VIOLATIONS] for each in documents if isinstance(each, Mapping) and VIOLATIONS in each]
     if len(found) != 1 or not isinstance(found[0], list):
         raise EngineError(f"it says no list of {VIOLATIONS}: one that is empty says that all is well", where=file)
     return found[0]

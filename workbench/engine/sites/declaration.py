@@ -14,8 +14,7 @@ from typing import Any, Final
 from kcl import api
 from kcl.records import dataclass
 from kcl.secrecy.rules import SecretRules
-from workbench.engine.compile import failed, read_from, written_secrets
-from workbench.engine.compiled import CompileInputs
+from workbench.engine.compile import evaluated
 from workbench.engine.errors import EngineError
 from workbench.project import named, top
 from workbench.project.bounds import refuse_foreign
@@ -92,18 +91,8 @@ def read_now(file: Path, name: str, rules: SecretRules, cache: api.ParseCache) -
     `cache` knows what is secret, so that no text of it is kept on this machine.
     """
     file = named(file, file.parent)
-    inputs = CompileInputs()
-    try:
-        result = api.run(
-            [str(file)],
-            work_dir=file.parent,
-            file_system=read_from(top(file.parent), file.parent, inputs),
-            cache=cache,
-        )
-    except api.ProgramError as error:
-        written = frozenset(text for each in error.sources.values() for text in written_secrets(each, rules))
-        raise failed(error, str(file), inputs, rules, written) from None
-    said = next((each["site"] for each in result.documents if isinstance(each, Mapping) and "site" in each), None)
+    documents = evaluated(file, top(file.parent), rules, cache)
+    said = next((each["site"] for each in documents if isinstance(each, Mapping) and "site" in each), None)
     if not isinstance(said, Mapping):
         raise InvalidSite("declares no `site`", where=str(file), hint="`site: platform.Site {...}` is what is read")
     return _Reader(file).site(said, name)
