@@ -43,7 +43,7 @@ def listed_files(folder: Path, project: Path, root: Path) -> Listed:
     if settings is None:
         files = [*_programs(project / "base"), *_programs(folder)]
     else:
-        files = [Path(_leads_to(each, str(folder), str(root))) for each in names]
+        files = [Path(leads_to(each, str(folder), str(root))) for each in names]
     own = tuple(each for each in files if each.is_relative_to(root) and _is_inside(each, root))
     return Listed(settings or folder, own, tuple(_overrides(settings)) if settings is not None else ())
 
@@ -93,7 +93,7 @@ def baseline_findings(
             )
         return
     at, root = str(folder), str(declared.root)
-    files = [_leads_to(each, at, root) for each in names]
+    files = [leads_to(each, at, root) for each in names]
     yield from _strangers(files, names, settings, wanted, declared, bool(coordinates))
     yield from _missing(files, settings, wanted, declared)
     yield from _misplaced(files, names, settings, wanted, project)
@@ -196,7 +196,7 @@ def _in_module(text: str) -> tuple[str, ...] | None:
     return None
 
 
-def _leads_to(name: str, folder: str, root: str) -> str:
+def leads_to(name: str, folder: str, root: str) -> str:
     """Where a listed name leads; the module of a stack is the repository, or a package that lists files so too."""
     return _in_root(name, root) if name.startswith("${") else os.path.normpath(os.path.join(folder, name))  # noqa: PTH118
 

@@ -17,7 +17,7 @@ from kcl.regular import read_regular_text
 from workbench.engine.copying import CopiedStack
 from workbench.engine.sites.declaration import FOLDER, Application, InvalidSite, Site
 from workbench.project import Dimensions, KonfigTree, ProjectError, Stack, StackName, StackPath
-from workbench.project.baselines import listed_files
+from workbench.project.baselines import leads_to, listed_files
 from workbench.project.bounds import refuse_foreign
 from workbench.project.discovery import MODULE_FILE, STACK_FILE
 from workbench.project.yaml_file import read_mapping
@@ -235,7 +235,7 @@ class _Writing:
         names: list[str] = []
         own = 0
         for each in listed:
-            path = _resolved(each, like.directory, root)
+            path = Path(leads_to(each, str(like.directory), str(root)))
             if declared is not None and declared.of_file(path) is not None:
                 names += baselines
                 baselines = []
@@ -286,12 +286,6 @@ class _Writing:
 def _component(name: str, schema: str, fields: Sequence[str], source: str) -> str:
     lines = (f'    {each} = {source}["{each}"]\n' for each in fields)
     return f"\n{name}: {schema} {{\n{''.join(lines)}}}\n"
-
-
-def _resolved(name: str, folder: Path, root: Path) -> Path:
-    if name.startswith("${"):
-        return Path(os.path.normpath(root / name.partition("}")[2].lstrip("/")))
-    return Path(os.path.normpath(folder / name))
 
 
 def _yaml(content: Mapping[str, Any]) -> str:
