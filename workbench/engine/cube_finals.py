@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,7 @@ from kcl.tools.query.variables import Variable, variables
 from workbench.engine.cube import Subject
 from workbench.project import Baseline, Dimensions, Finding
 from workbench.project.baselines import Listed, listed_files
-from workbench.project.dimensions import Waiver
+from workbench.project.dimensions import Waiver, covers
 
 Steps = tuple[str, ...]
 _OVERRIDES: Final = "its overrides"
@@ -56,17 +55,17 @@ def final_findings(
 
     A waiver is for nothing only where `is_all` of the stacks are looked at.
     """
-    finals = [each for each in declared if each.finals]
+    finals = {each.name: each.finals for each in declared if each.finals}
     if not finals:
         return
-    reader = _Reader(declared)
-    yield from _never_set(finals_of := {each.name: each.finals for each in finals}, declared, reader)
+    reader = _Reader()
+    yield from _never_set(finals, declared, reader)
     found: dict[tuple[_Final, Path, Written], _Override] = {}
     for subject in subjects:
         if not subject.coordinates and declared.axes:
             continue
         listed = listed_files(Path(subject.folder), Path(subject.project), declared.root)
-        for final, file, written in _overrides(reader, declared, subject, listed, finals_of):
+        for final, file, written in _overrides(reader, declared, subject, listed, finals):
             one = found.setdefault((final, file, written), _Override(final, file, written))
             one.stacks.append(subject.name)
     used: set[Waiver] = set()
@@ -84,7 +83,7 @@ def _never_set(finals: dict[str, tuple[Steps, ...]], declared: Dimensions, reade
         files = dimension.files or tuple(file for each in dimension.values.values() for file in each)
         said = [each.path for file in files for each in reader.of_file(file) if each.text is not None]
         for path in finals.get(dimension.name, ()):
-            if not any(_is_at_or_below(each, path) for each in said):
+            if not any(covers(path, each) for each in said):
                 name = ".".join(path)
                 yield Finding(
                     f"{name} is final for {dimension.name}, and no baseline of it sets that",
@@ -116,7 +115,7 @@ def _overrides(
             held += [
                 _Final(baseline, each)
                 for each in written
-                if each.text is not None and any(_is_at_or_below(each.path, path) for path in paths)
+                if each.text is not None and any(covers(path, each.path) for path in paths)
             ]
     for line, path in listed.overrides:
         written_over = Written(tuple(path.split(".")), _OVERRIDES, line)
@@ -134,10 +133,6 @@ def _meets(written: Written, final: Written) -> bool:
     return written.path != final.path or written.text != final.text
 
 
-def _is_at_or_below(path: Steps, declared: Steps) -> bool:
-    return len(path) >= len(declared) and all(map(fnmatchcase, path, declared))
-
-
 def _told(found: _Override, declared: Dimensions, today: date, used: set[Waiver]) -> Iterator[Finding]:
     final, written = found.final, found.written
     path = ".".join(final.written.path)
@@ -149,30 +144,26 @@ def _told(found: _Override, declared: Dimensions, today: date, used: set[Waiver]
         what, hint = "sets it otherwise", "take the line out, or have it waived in dimensions.yaml"
     where = f"{found.file}:{written.line}"
     message = f"{path} is final for {final.baseline} at {at}, and {what}"
-    left: dict[str, list[str]] = {"": []}
+    by_waiver: dict[Waiver | None, list[str]] = {}
     for stack in found.stacks:
         waiver = next((each for each in declared.waivers if each.is_for(final.written.path, stack)), None)
-        if waiver is not None:
-            used.add(waiver)
+        by_waiver.setdefault(waiver, []).append(stack)
+    for waiver, stacks in by_waiver.items():
+        said = f"{message}, in {stacks[0] if len(stacks) == 1 else f'{len(stacks)} stacks'}"
         if waiver is None:
-            left[""].append(stack)
-        elif waiver.has_ended(today):
-            left.setdefault(f"; its waiver ended on {waiver.until}", []).append(stack)
+            yield Finding(said, where, hint)
+            continue
+        used.add(waiver)
+        if waiver.has_expired(today):
+            yield Finding(f"{said}; its waiver ended on {waiver.until}", where, hint)
         else:
-            left.setdefault(f"waived until {waiver.until}: {waiver.reason}", []).append(stack)
-    for said, stacks in left.items():
-        many = f", in {len(stacks)} stacks" if len(stacks) > 1 else f", in {stacks[0]}" if stacks else ""
-        if stacks and said.startswith("waived"):
-            yield Finding(f"{message}{many}", where, said, is_error=False)
-        elif stacks:
-            yield Finding(f"{message}{many}{said}", where, hint)
+            yield Finding(said, where, f"waived until {waiver.until}: {waiver.reason}", is_error=False)
 
 
 class _Reader:
     """What files say, each read once; of stacks many say the same."""
 
-    def __init__(self, declared: Dimensions) -> None:
-        self._declared = declared
+    def __init__(self) -> None:
         self._by_file: dict[Path, tuple[Written, ...]] = {}
         self._by_text: dict[str, tuple[Written, ...]] = {}
         self.findings: list[Finding] = []

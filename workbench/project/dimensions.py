@@ -29,7 +29,7 @@ from typing import Any, Final
 from kcl.records import dataclass
 from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile, OutsideRepository
-from workbench.project.yaml_file import only_keys, place_of, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import day_at, located, only_keys, place_of, read_mapping, text_at, texts_at
 
 DIMENSIONS_FILE: Final = "dimensions.yaml"
 _KEYS: Final = ("name", "files", "values", "folder", "optional", "final")
@@ -69,6 +69,11 @@ class Dimension:
         return tuple(Baseline(self.name, value or "", each) for each in self.values.get(value or "", ()))
 
 
+def covers(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether a path is what a pattern names, each step of which may be a glob, or lies below that."""
+    return len(path) >= len(pattern) and all(map(fnmatchcase, path, pattern))
+
+
 @dataclass(frozen=True, slots=True)
 class Waiver:
     """That something final may be set otherwise, until the end of a day in UTC. A step of `path` may be a glob."""
@@ -80,10 +85,9 @@ class Waiver:
     where: str
 
     def is_for(self, path: tuple[str, ...], stack: str) -> bool:
-        is_path = len(path) >= len(self.path) and all(map(fnmatchcase, path, self.path))
-        return is_path and (not self.stacks or any(fnmatchcase(stack, each) for each in self.stacks))
+        return covers(self.path, path) and (not self.stacks or any(fnmatchcase(stack, each) for each in self.stacks))
 
-    def has_ended(self, today: date) -> bool:
+    def has_expired(self, today: date) -> bool:
         return today > self.until
 
 
@@ -224,17 +228,14 @@ def _waiver(entry: Any, where: str, path: Path) -> Waiver:
     if not isinstance(entry, dict):
         raise BrokenFile("needs to be a mapping", where=where)
     only_keys(entry, ("path", "stacks", "until", "reason"), where)
-    said, reason, stacks = text_at(entry, "path", path), text_at(entry, "reason", path), texts_at(entry, "stacks", path)
-    if not said or not reason.strip() or "until" not in entry:
+    with located(where):
+        said, reason = text_at(entry, "path", path), text_at(entry, "reason", path).strip()
+        stacks = texts_at(entry, "stacks", path)
+    if not said or not reason or "until" not in entry:
         raise BrokenFile("needs path, until and reason", where=where, hint="one that never ends is no waiver")
     if "stacks" in entry and not stacks:
         raise BrokenFile("an empty list of stacks means none", where=where, hint="leave it out for all")
-    try:
-        until = entry["until"] if type(entry["until"]) is date else date.fromisoformat(str(entry["until"]))
-    except ValueError:
-        message = f"until needs to be a day such as 2026-12-31, got {entry['until']!r}"
-        raise BrokenFile(message, where=where) from None
-    return Waiver(_steps(said, where), stacks, until, reason.strip(), where)
+    return Waiver(_steps(said, where), stacks, day_at(entry, "until", where), reason, where)
 
 
 def _steps(path: str, where: str) -> tuple[str, ...]:
@@ -249,11 +250,9 @@ def _dimension(entry: Any, number: int, path: Path) -> Dimension:
     if not isinstance(entry, dict):
         raise BrokenFile("needs to be a mapping with a name", where=where)
     only_keys(entry, _KEYS, where)
-    try:
+    with located(where):
         name, folder = text_at(entry, "name", path), text_at(entry, "folder", path)
         files, final = texts_at(entry, "files", path), texts_at(entry, "final", path)
-    except BrokenFile as error:
-        raise BrokenFile(error.message, where=where) from None
     _check_name(name, "name", where)
     where = f"{where} ({name})"
     values, optional = entry.get("values"), entry.get("optional", False)

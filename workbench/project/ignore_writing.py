@@ -10,16 +10,16 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from runtimes.base.documents import DocumentError, check_yaml, load_yaml
+from runtimes.base.documents import check_yaml
 from workbench.project.errors import BrokenFile
-from workbench.project.ignores import read_rule
+from workbench.project.ignores import KEY, read_rule, rules_in
+from workbench.project.yaml_file import mapping_of
 
 if TYPE_CHECKING:
     from yaml import Node, ScalarNode, SequenceNode
 
-KEY: Final = "ignore"
 _PLAIN = re.compile(r"[A-Za-z][\w/.-]*(?: [\w/.-]+)*")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
@@ -30,32 +30,17 @@ def with_rule(path: Path, text: str, rule: Mapping[str, str]) -> str:
     `rule` has the keys of a rule that are not empty. Raises `BrokenFile` for a rule that can't be, for one that is
     there already, and where the file is written in a way that no rule can be added to.
     """
-    before = _loaded(path, text)
-    rules = before.get(KEY)
-    rules = [] if rules is None else rules
-    if not isinstance(rules, list):
-        raise BrokenFile("ignore needs to be a list", where=str(path), hint="each rule has kind, path and reason")
+    before = mapping_of(text, path)
+    rules = rules_in(before, path)
     read_rule(dict(rule), len(rules) + 1, path, path)
     said = {key: value for key, value in rule.items() if key != "reason"}
     for number, each in enumerate(rules, 1):
         if isinstance(each, Mapping) and {key: each[key] for key in each if key != "reason"} == said:
             raise BrokenFile("says this already", where=f"{path}: ignore, rule {number}", hint="look at that rule")
     edited = _edited(path, text, rule)
-    if _loaded(path, edited) != {**before, KEY: [*rules, dict(rule)]}:
+    if mapping_of(edited, path) != {**before, KEY: [*rules, dict(rule)]}:
         raise _by_hand(path)
     return edited
-
-
-def _loaded(path: Path, text: str) -> dict[str, Any]:
-    try:
-        value = load_yaml(text)
-    except DocumentError as error:
-        raise BrokenFile(
-            f"is not valid YAML: {error.problem}", where=error.place(str(path)), hint="correct the file"
-        ) from error
-    if value is not None and not isinstance(value, dict):
-        raise BrokenFile(f"needs a mapping at the top, got {type(value).__name__}", where=str(path))
-    return value or {}
 
 
 def _by_hand(path: Path) -> BrokenFile:

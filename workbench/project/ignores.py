@@ -13,9 +13,10 @@ manager owns it; without one always. See `workbench.engine.ignoring` for what be
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kcl.records import dataclass
 from runtimes.base import FieldPath, KubernetesId, ResourceId, parse_path
@@ -23,6 +24,7 @@ from workbench.project.errors import BrokenFile
 from workbench.project.tree import Stack
 from workbench.project.yaml_file import only_keys, read_mapping, text_at
 
+KEY: Final = "ignore"
 _KEYS = ("kind", "name", "path", "manager", "reason")
 _FILES = ("project.yaml", "stack.yaml")
 _LABELS = ("metadata", "labels")
@@ -60,14 +62,20 @@ def read_ignores(stack: Stack) -> tuple[IgnoreRule, ...]:
     found: list[IgnoreRule] = []
     for folder, name in zip((stack.project_directory, stack.directory), _FILES, strict=True):
         path = folder / name
-        rules = read_mapping(path).get("ignore") if path.is_file() else None
-        if rules is None:
+        if not path.is_file():
             continue
-        if not isinstance(rules, list):
-            raise BrokenFile("ignore needs to be a list", where=str(path), hint="each rule has kind, path and reason")
+        rules = rules_in(read_mapping(path), path)
         shown = path.relative_to(stack.root) if stack.root and path.is_relative_to(stack.root) else path
         found += (read_rule(entry, number, path, shown) for number, entry in enumerate(rules, 1))
     return tuple(found)
+
+
+def rules_in(content: Mapping[str, Any], path: Path) -> list[Any]:
+    """Returns the rules of a file as they are written; raises `BrokenFile` for what is no list."""
+    rules = content.get(KEY)
+    if rules is not None and not isinstance(rules, list):
+        raise BrokenFile("ignore needs to be a list", where=str(path), hint="each rule has kind, path and reason")
+    return rules or []
 
 
 def read_rule(entry: Any, number: int, path: Path, shown: Path) -> IgnoreRule:

@@ -20,8 +20,7 @@ Another such file may lie elsewhere, named by the user (`WB_POLICY`): the reposi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -32,7 +31,7 @@ from kcl.records import dataclass, field
 from runtimes.base import KubernetesId, ResourceId, TerraformId
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath
-from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import day_at, located, mapping_at, only_keys, read_mapping, text_at, texts_at
 
 POLICY_FILE: Final = "policy.yaml"
 _POLICY_KEYS: Final = ("name", "rule", "check", "with", "stacks", "kinds", "level")
@@ -143,7 +142,7 @@ def _entries(content: Mapping[str, Any], key: str, path: Path) -> list[tuple[Map
 
 def _policy(entry: Mapping[str, Any], where: str, path: Path) -> Policy:
     only_keys(entry, _POLICY_KEYS, where)
-    with _located(where):
+    with located(where):
         name, rule, check = (text_at(entry, key, path) for key in ("name", "rule", "check"))
         parameters = mapping_at(entry, "with", path)
         stacks, kinds = texts_at(entry, "stacks", path), texts_at(entry, "kinds", path)
@@ -160,31 +159,13 @@ def _policy(entry: Mapping[str, Any], where: str, path: Path) -> Policy:
 
 def _waiver(entry: Mapping[str, Any], where: str, path: Path) -> Waiver:
     only_keys(entry, _WAIVER_KEYS, where)
-    with _located(where):
+    with located(where):
         policy, reason = text_at(entry, "policy", path), text_at(entry, "reason", path).strip()
         stacks, resources = texts_at(entry, "stacks", path), texts_at(entry, "resources", path)
     if not policy or not reason or "until" not in entry:
         hint = "one that never ends is no waiver: change the policy"
         raise BrokenFile("needs policy, until and reason", where=where, hint=hint)
-    return Waiver(policy, stacks, resources, _day(entry["until"], where), reason, where)
-
-
-def _day(value: Any, where: str) -> date:
-    try:
-        if len(str(value)) != len("2026-12-31"):
-            raise ValueError
-        return date.fromisoformat(str(value))
-    except ValueError:
-        raise BrokenFile(f"until needs to be a day such as 2026-12-31, got {value!r}", where=where) from None
-
-
-@contextmanager
-def _located(where: str) -> Iterator[None]:
-    """Says in which entry of the file something is wrong."""
-    try:
-        yield
-    except BrokenFile as error:
-        raise BrokenFile(error.message, where=where, hint=error.hint) from None
+    return Waiver(policy, stacks, resources, day_at(entry, "until", where), reason, where)
 
 
 def _is_kind(id_: ResourceId, glob: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,11 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
         raise BrokenFile(f"is not UTF-8 text (byte {error.start})", where=str(path)) from error
     if len(text) > _LARGEST_BYTES:
         raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
+    return mapping_of(text, path)
+
+
+def mapping_of(text: str, path: Path) -> dict[str, Any]:
+    """The same for the text of a file, as it is or is to be."""
     try:
         value = copy.deepcopy(_loaded(text)) if len(text) <= _SHORT else load_yaml(text)
     except DocumentError as error:
@@ -76,6 +83,27 @@ def texts_at(content: Mapping[str, Any], key: str, path: Path) -> tuple[str, ...
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise BrokenFile(f"{key} needs to be a list of texts", where=str(path))
     return tuple(value)
+
+
+def day_at(content: Mapping[str, Any], key: str, where: str) -> date:
+    """Returns a day that is written as 2026-12-31; raises `BrokenFile` for anything else, as a moment is."""
+    value = str(content.get(key))
+    try:
+        if len(value) != len("2026-12-31"):
+            raise ValueError
+        return date.fromisoformat(value)
+    except ValueError:
+        message = f"{key} needs to be a day such as 2026-12-31, got {content.get(key)!r}"
+        raise BrokenFile(message, where=where) from None
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Says in which entry of the file something is wrong."""
+    try:
+        yield
+    except BrokenFile as error:
+        raise BrokenFile(error.message, where=where, hint=error.hint) from None
 
 
 def only_keys(content: Mapping[Any, Any], known: Collection[str], where: str) -> None:
