@@ -203,7 +203,7 @@ class Importing(Changing):
         left: list[Skipped] = []
         while proposal.components:
             text = modelling.program(proposal, intake.objects, about)
-            files = modelling.files(intake.destination, proposal, text, said, writing.as_yaml)
+            files = modelling.files(intake.destination, proposal, text, said)
             try:
                 spec = await compile_(CompileInputs(options=intake.options, overlay={**files, **intake.appended}))
             except EngineError as error:

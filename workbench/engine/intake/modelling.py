@@ -19,12 +19,12 @@ from kcl.secrecy.rules import SecretRules
 from kcl.tools.fmt.formatting import formatted
 from kcl.tools.imports import literals
 from runtimes.base import KubernetesId, Resource
-from workbench.engine.compile import failed, read_from
-from workbench.engine.compiled import CompileInputs
+from workbench.engine.compile import evaluated
 from workbench.engine.diff import same
 from workbench.engine.errors import EngineError
 from workbench.engine.intake.concealing import as_expressions
-from workbench.engine.intake.values import Destination, Found
+from workbench.engine.intake.values import Destination, Found, plain
+from workbench.engine.intake.writing import as_yaml
 from workbench.project import top
 
 FILE: Final = "models/intake/intake.k"
@@ -72,20 +72,8 @@ def propose_now(
 
     `cache` knows what is secret, so that no text of it is kept on this machine.
     """
-    inputs = CompileInputs()
-    try:
-        result = api.run(
-            [str(file)],
-            work_dir=file.parent,
-            options={"objects": list(objects)},
-            file_system=read_from(top(file.parent), file.parent, inputs),
-            cache=cache,
-        )
-    except api.ProgramError as error:
-        raise failed(error, str(file), inputs, rules) from None
-    said = next(
-        (each["proposal"] for each in result.documents if isinstance(each, Mapping) and "proposal" in each), None
-    )
+    documents = evaluated(file, top(file.parent), rules, cache, {"objects": list(objects)})
+    said = next((each["proposal"] for each in documents if isinstance(each, Mapping) and "proposal" in each), None)
     try:
         return _proposal(said)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
@@ -126,13 +114,13 @@ def made_name(resource: Resource) -> str:
 def program(proposal: Proposal, objects: Mapping[str, Found], about: str) -> str:
     """Returns the KCL of the components, and of the objects that none of them says."""
     said = {name for each in proposal.components for name in each.objects} | set(proposal.shared)
-    plain = {variable: each for variable, each in objects.items() if name_of(each) not in said}
-    schemas = [*(each.schema for each in proposal.components), *([proposal.plain] if plain else [])]
+    others = {variable: each for variable, each in objects.items() if name_of(each) not in said}
+    schemas = [*(each.schema for each in proposal.components), *([proposal.plain] if others else [])]
     imports = sorted({f"import {each.rpartition('.')[0]}" for each in schemas})
     parts = [f'"""\n{literals.prose(about)}\n"""', "\n".join(imports) + "\n"]
     taken = {each.variable for each in proposal.components}
     parts += [_statement(each.variable, each.schema, each.fields) for each in proposal.components]
-    for variable, each in plain.items():
+    for variable, each in others.items():
         name = variable if variable not in taken else f"{variable}_object"
         parts.append(_statement(name, proposal.plain, each.body))
     return as_expressions("\n".join(parts))
@@ -144,16 +132,14 @@ def _statement(variable: str, schema: str, fields: Mapping[str, Any]) -> str:
     return f"{variable}: {short} {lines}\n"
 
 
-def files(
-    destination: Destination, proposal: Proposal, text: str, stack: Mapping[str, Any], yaml: Callable[..., str]
-) -> dict[Path, str]:
+def files(destination: Destination, proposal: Proposal, text: str, stack: Mapping[str, Any]) -> dict[Path, str]:
     """Returns the files of a stack of these models; `stack` is what stack.yaml says."""
     is_new = not (destination.folder / "project.yaml").exists()
     directory, path = destination.directory, destination.path
-    made = {directory / "stack.yaml": yaml({"name": str(path.stack), **stack})}
+    made = {directory / "stack.yaml": as_yaml({"name": str(path.stack), **stack})}
     own = ["main.k"]
     if is_new:
-        made[destination.folder / "project.yaml"] = yaml({"name": str(path.project)})
+        made[destination.folder / "project.yaml"] = as_yaml({"name": str(path.project)})
         made[destination.folder / "base/base.k"] = formatted(text, "base.k")
         made[directory / "main.k"] = f'"""What {path} has of its own."""\n'
         own = ["../base/base.k", "main.k"]
@@ -201,8 +187,8 @@ def misfits(
 
 
 def _filled(body: Mapping[str, Any], fill: Fill) -> Any:
-    plain = _plain(body)
-    return fill(plain) or plain
+    said = plain(body)
+    return fill(said) or said
 
 
 def _first_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], fill: Fill) -> str:
@@ -222,9 +208,3 @@ def _differences(made: Any, wanted: Any, path: str) -> Iterator[str]:
             yield from _differences(one, other, f"{path}[{number}]")
     elif made != wanted:
         yield path.removeprefix(".")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

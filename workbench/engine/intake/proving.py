@@ -14,7 +14,7 @@ from workbench.engine.diff import same
 from workbench.engine.errors import EngineError
 from workbench.engine.events import Action
 from workbench.engine.intake.concealing import with_options
-from workbench.engine.intake.values import FirstPlan, Found, ImportRefused, Intake, Skipped
+from workbench.engine.intake.values import FirstPlan, Found, ImportRefused, Intake, Skipped, plain
 from workbench.engine.plan import Plan
 from workbench.engine.spec import Spec, build
 
@@ -50,7 +50,7 @@ async def prove(intake: Intake, compile_: Compile) -> None:
     wanted = {each.id: with_options(each.body, intake.options) for each in intake.objects.values()}
     made: Mapping[Any, Resource] = {each.id: each for each in spec}
     for id_, body in wanted.items():
-        if id_ not in made or not same(_plain(made[id_].attributes), _plain(body)):
+        if id_ not in made or not same(plain(made[id_].attributes), plain(body)):
             raise _differs(id_)
     if len(made) != len(wanted):
         raise _differs(next(each for each in made if each not in wanted))
@@ -74,9 +74,3 @@ def _differs(id_: Any) -> ImportRefused:
         where=str(id_),
         hint="this is a bug in the workbench: report the kind and the fields of the object",
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

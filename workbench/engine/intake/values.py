@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from kcl.records import dataclass, field
 from runtimes.base import Body, FieldPath, KubernetesId
@@ -123,3 +124,10 @@ class FirstPlan:
     @property
     def is_known(self) -> bool:
         return not self.plan.problems
+
+
+def plain(value: Any) -> Any:
+    """Returns a body as dicts and lists, whatever mappings and sequences it is made of: so bodies are compared."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
