@@ -16,10 +16,10 @@ from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.drift import StackDrift
 from workbench.present import drift
 from workbench.present.glyphs import UNICODE
-from workbench.present.impact import counting
 from workbench.present.pull_request import code, escaped, fenced, fitting, value
 from workbench.present.reconcile import short_id
 from workbench.project import Finding
+from workbench.words import counted
 
 _MOST_STACKS = 100
 _MOST_FIELDS = 60
@@ -37,14 +37,14 @@ def _markdown(looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: 
     may_miss = any(each.is_error for each in findings)
     yield "## Drift"
     yield ""
-    yield f"{counting(len(looks), 'stack')}, looked at {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    yield f"{counted(len(looks), 'stack')}, looked at {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     yield ""
     if drifted:
-        yield f"**Others changed {len(drifted)} of {counting(len(looks), 'stack')}.**"
+        yield f"**Others changed {len(drifted)} of {counted(len(looks), 'stack')}.**"
     elif not unsure and not may_miss:
-        yield f"**Nobody changed anything in {counting(len(looks), 'stack')}.**"
+        yield f"**Nobody changed anything in {counted(len(looks), 'stack')}.**"
     if unsure:
-        yield f"**Of {counting(len(unsure), 'stack')} it is not known**, see below."
+        yield f"**Of {counted(len(unsure), 'stack')} it is not known**, see below."
     if may_miss:
         yield "**A file of the repository is broken, so stacks may be missing**, see below."
     if drifted or unsure:
@@ -73,9 +73,9 @@ def _markdown(looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: 
 def _counted(look: StackDrift) -> str:
     found = list(look.drifted())
     fields, deleted = sum(each.field is not None for each in found), sum(each.field is None for each in found)
-    parts = [counting(fields, "field")] if fields else []
+    parts = [counted(fields, "field")] if fields else []
     if deleted:
-        parts.append(f"{counting(deleted, 'resource')} deleted")
+        parts.append(f"{counted(deleted, 'resource')} deleted")
     return ", ".join(parts) or ("none" if look.is_certain else "none seen")
 
 
@@ -91,7 +91,7 @@ def _not_known(unsure: Sequence[StackDrift], findings: Sequence[Finding], root: 
     for look in unsure[:_MOST_STACKS]:
         said = [str(each) for each in drift.remark_lines(look, UNICODE)]
         if look.diff is not None and (undecided := sum(1 for _ in look.diff.undecided())):
-            said.append(f"{counting(undecided, 'resource')} may be new or deleted: no release is recorded that tells")
+            said.append(f"{counted(undecided, 'resource')} may be new or deleted: no release is recorded that tells")
         yield f"- {code(str(look.stack))}"
         for each in said or ["it could not be compared"]:
             yield f"  - {escaped(each.replace(f'{root}/', '').strip())}"

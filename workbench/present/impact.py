@@ -12,6 +12,7 @@ from workbench.engine.impact import ImpactReport, StackImpact, State
 from workbench.present import diff, documents, reconcile
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 _TONES = {
     State.NEW: Tone.ADDED,
@@ -116,15 +117,11 @@ def _sum(report: ImpactReport, glyphs: Glyphs) -> Line:
         said = ", ".join(f"{count} {word}" for count, word in counts if count)
         parts += [Span(f": {said}")] if said else []
     if unknown or report.doubts:
-        of = f" of {counting(unknown, 'stack')}" if unknown else ""
+        of = f" of {counted(unknown, 'stack')}" if unknown else ""
         parts.append(Span(f"{'; ' if parts else ''}{glyphs.unknown} what changes{of} is not known", Tone.BAD))
     if not parts:
         parts.append(Span(f"{glyphs.good} nothing changes in {report.total} stacks", Tone.GOOD))
     return line(Span(f"{report.before} {glyphs.arrow} {report.after}: ", Tone.MUTED), *parts)
-
-
-def counting(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def document(report: ImpactReport) -> dict[str, Any]:
@@ -161,7 +158,7 @@ def _stack(stack: StackImpact, root: Path) -> dict[str, Any]:
     }
 
 
-def counted(stack: StackImpact) -> str:
+def totals(stack: StackImpact) -> str:
     """`1 created, 2 changed`"""
     actions = [each.action for each in stack.changes]
     counts = ((Action.CREATE, "created"), (Action.UPDATE, "changed"), (Action.DELETE, "deleted"))
@@ -169,4 +166,4 @@ def counted(stack: StackImpact) -> str:
     return ", ".join(said)
 
 
-__all__ = ["counted", "counting", "document", "headline", "lines", "name", "same_text"]
+__all__ = ["document", "headline", "lines", "name", "same_text", "totals"]

@@ -20,9 +20,10 @@ from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.impact import ImpactReport, StackImpact, State
 from workbench.engine.policy.findings import PolicyFinding
-from workbench.present.impact import counted, counting, headline, name
+from workbench.present.impact import headline, name, totals
 from workbench.present.plain_data import plain
 from workbench.present.reconcile import short_id
+from workbench.words import counted
 
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()#+\-.!|<>&~@:$^=\"']")
 _RUNS: Final = re.compile(r"`+")
@@ -86,21 +87,21 @@ def _markdown(report: ImpactReport) -> Iterator[str]:
     unknown = [each for each in affected if each.state is State.UNKNOWN]
     yield "## Impact"
     yield ""
-    yield f"{code(report.before)} → {code(report.after)}, {counting(len(report.files), 'file')} changed"
+    yield f"{code(report.before)} → {code(report.after)}, {counted(len(report.files), 'file')} changed"
     yield ""
     if len(affected) > len(unknown):
         yield f"**{len(affected) - len(unknown)} of {report.total} stacks change.**"
     elif report.is_certain:
         yield f"**Nothing changes in {report.total} stacks.**"
     if not report.is_certain:
-        of = f" of {counting(len(unknown), 'stack')}" if unknown else ""
+        of = f" of {counted(len(unknown), 'stack')}" if unknown else ""
         yield f"**What changes{of} is not known**, see below."
     if affected:
         yield ""
         yield "| stack | what | resources |"
         yield "| --- | --- | --- |"
         for each in affected:
-            yield f"| {code(each.stack)} | {escaped(headline(each))} | {escaped(counted(each))} |"
+            yield f"| {code(each.stack)} | {escaped(headline(each))} | {escaped(totals(each))} |"
     for each in affected[:_MOST_STACKS]:
         yield from _stack(each, report.root)
     if len(affected) > _MOST_STACKS:
@@ -111,7 +112,7 @@ def _markdown(report: ImpactReport) -> Iterator[str]:
         yield ""
         more = f" and {len(same) - _MOST_STACKS} more" if len(same) > _MOST_STACKS else ""
         names = ", ".join(code(each.stack) for each in same[:_MOST_STACKS])
-        yield f"Of {counting(len(same), 'stack')} a changed file is read, and nothing changes: {names}{more}"
+        yield f"Of {counted(len(same), 'stack')} a changed file is read, and nothing changes: {names}{more}"
     for doubt in report.doubts:
         yield ""
         yield f"- **not known:** {code(doubt.where)} {escaped(doubt.message)}"
@@ -275,7 +276,7 @@ def _changes(report: ImpactReport, top: Path) -> Iterator[Annotation]:
         names = ", ".join(sorted(stacks)[:5]) + (f" and {len(stacks) - 5} more" if len(stacks) > 5 else "")
         fields = sorted({each for found in stacks.values() for each in found})
         what = "; ".join(fields[:3]) + (f" and {len(fields) - 3} more" if len(fields) > 3 else "")
-        yield Annotation("warning", named, number, f"Changes {counting(len(stacks), 'stack')}", f"{names}: {what}")
+        yield Annotation("warning", named, number, f"Changes {counted(len(stacks), 'stack')}", f"{names}: {what}")
 
 
 def _lines_of(field: FieldChange, stack: StackImpact, changed: frozenset[Path]) -> Iterator[tuple[Path, int]]:

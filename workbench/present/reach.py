@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from workbench.engine.impact import ImpactReport, StackImpact, State
 from workbench.present.glyphs import Glyphs
-from workbench.present.impact import counting
 from workbench.present.text import Line, Span, Tone, line
+from workbench.words import counted
 
 
 def reach_line(what: str, report: ImpactReport | None, glyphs: Glyphs, *, is_asking: bool, failure: str) -> Line:
@@ -27,13 +27,13 @@ def _reached(report: ImpactReport, glyphs: Glyphs) -> list[Span]:
     changed = len(report.affected) - unknown
     parts: list[Span] = []
     if changed:
-        resources = counting(report.summary.changes, "resource")
-        parts.append(Span(f"{changed} of {counting(report.total, 'stack')}, {resources}", Tone.CHANGED))
+        resources = counted(report.summary.changes, "resource")
+        parts.append(Span(f"{changed} of {counted(report.total, 'stack')}, {resources}", Tone.CHANGED))
     elif report.is_certain:
         parts.append(Span("changes no stack", Tone.MUTED))  # no tick: a plan may have much to do all the same
     if unknown:
         parts.append(
-            Span(f"{'; ' if parts else ''}{glyphs.unknown} not known of {counting(unknown, 'stack')}", Tone.BAD)
+            Span(f"{'; ' if parts else ''}{glyphs.unknown} not known of {counted(unknown, 'stack')}", Tone.BAD)
         )
     if report.doubts:
         said = f"{'; ' if parts else ''}{glyphs.unknown} {report.doubts[0].message}"
@@ -49,14 +49,14 @@ def _live(report: ImpactReport, glyphs: Glyphs, *, is_asking: bool) -> list[Span
     asked = [each.live for each in report.affected if each.live is not None]
     objects = sum(each.summary.changes for each in asked)
     restarts = sum(each.summary.restarts for each in asked)
-    parts = [Span("; live: ", Tone.MUTED), Span(counting(objects, "object"), Tone.CHANGED if objects else Tone.PLAIN)]
+    parts = [Span("; live: ", Tone.MUTED), Span(counted(objects, "object"), Tone.CHANGED if objects else Tone.PLAIN)]
     if restarts:
-        parts.append(Span(f", {counting(restarts, 'restart')}", Tone.WARN))
+        parts.append(Span(f", {counted(restarts, 'restart')}", Tone.WARN))
     silent = sum(not each.is_certain for each in asked)
     if silent:
-        parts.append(Span(f", {glyphs.unknown} not all known of {counting(silent, 'stack')}", Tone.WARN))
+        parts.append(Span(f", {glyphs.unknown} not all known of {counted(silent, 'stack')}", Tone.WARN))
     if left := sum(map(_is_unasked, report.affected)):
-        parts.append(Span(f", {glyphs.unknown} {counting(left, 'stack')} not asked", Tone.WARN))
+        parts.append(Span(f", {glyphs.unknown} {counted(left, 'stack')} not asked", Tone.WARN))
     return parts
 
 
