@@ -63,7 +63,7 @@ def refuse_cycle(readings: Readings) -> None:
         raise StackCycle(cycle, readings)
 
 
-def refuse_circle(
+def refuse_order_cycle(
     needs: Mapping[str, Iterable[str]], after: Mapping[str, Iterable[str]], folders: Mapping[str, str]
 ) -> None:
     """Raises `OrderCycle` where stacks can't be ordered, with how each of them needs the next; `folders` are theirs."""

@@ -51,7 +51,7 @@ def _is_quiet(made: Plan) -> bool:
 
 
 def _stack_lines(fleet: FleetPlan, stack: str, glyphs: Glyphs) -> Iterator[Line]:
-    needs = fleet.needs.get(stack, ())
+    needs = fleet.needs_of(stack)
     after = Span(f"  after {', '.join(needs)}" if needs else "", Tone.MUTED)
     if (deferred := fleet.deferred.get(stack)) is not None:
         yield line(

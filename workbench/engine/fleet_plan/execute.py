@@ -193,7 +193,7 @@ class _Run:
             if stack in self._begun:
                 found[stack] = "the run was stopped before it was ready"
                 continue
-            needs = self._fleet.needs.get(stack, ())
+            needs = self._fleet.needs_of(stack)
             if not self._fleet.goes_back and (first := [each for each in needs if each not in self._ready]):
                 verb = "reads" if first[0] in self._fleet.reads.get(stack, ()) else "comes after"
                 found[stack] = f"{verb} {first[0]}, which is not ready"

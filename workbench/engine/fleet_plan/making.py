@@ -16,7 +16,7 @@ from workbench.engine.outputs import OutputsUnavailable, uses
 from workbench.engine.plan import Plan
 from workbench.engine.secret_options import withheld
 from workbench.engine.spec import Spec
-from workbench.engine.stack_order import StackCycle, givers, readings_of, refuse_circle, refuse_cycle
+from workbench.engine.stack_order import StackCycle, givers, readings_of, refuse_cycle, refuse_order_cycle
 from workbench.project import Stack, WorkbenchError
 
 T = TypeVar("T")
@@ -144,7 +144,7 @@ def _with_declared_order(fleet: FleetPlan, stacks: Mapping[str, Stack]) -> Fleet
     """Returns a plan with what its stacks say that they come after. Raises `OrderCycle`."""
     after = {name: tuple(each for each in stacks[name].after if each in fleet.stacks) for name in fleet.stacks}
     ordered = replace(fleet, after={name: each for name, each in after.items() if each})
-    refuse_circle(ordered.needs, ordered.after, {name: str(each.directory) for name, each in stacks.items()})
+    refuse_order_cycle(ordered.needs, ordered.after, {name: str(each.directory) for name, each in stacks.items()})
     return ordered
 
 

@@ -162,8 +162,10 @@ class FleetPlan:
     @property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The stacks of the plan that each comes after: those it reads first."""
-        both = dict.fromkeys((*self.reads, *self.after))
-        return {each: tuple(dict.fromkeys((*self.reads.get(each, ()), *self.after.get(each, ())))) for each in both}
+        return {each: self.needs_of(each) for each in dict.fromkeys((*self.reads, *self.after))}
+
+    def needs_of(self, stack: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.reads.get(stack, ()), *self.after.get(stack, ()))))
 
     @property
     def goes_back(self) -> bool:
