@@ -6,7 +6,7 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
@@ -132,8 +132,7 @@ def _write(context: Context, report: ImpactReport, file: Path | None, annotation
             # those of stdout would stand in the Markdown
             (output.talk if file is None else output.data)(pull_request.github(each))
     elif kind == "gitlab":
-        document = json.dumps(pull_request.gitlab(found), indent=2)
-        whole_file.write(quality, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+        _write_json(pull_request.gitlab(found), quality)
 
 
 def _write_sarif(report: ImpactReport, policies: Iterable[Policy], file: Path) -> None:
@@ -141,8 +140,7 @@ def _write_sarif(report: ImpactReport, policies: Iterable[Policy], file: Path) -
     from workbench.present import sarif
     from workbench.project import checkout
 
-    document = json.dumps(sarif.document(report, checkout(report.root), policies, installed_version()), indent=2)
-    whole_file.write(file, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+    _write_json(sarif.document(report, checkout(report.root), policies, installed_version()), file)
 
 
 def _write_failure(error: Exception, session: Session, file: Path) -> None:
@@ -153,8 +151,12 @@ def _write_failure(error: Exception, session: Session, file: Path) -> None:
 
     with suppress(WorkbenchError, OSError):
         session.refuse_outside(file)
-        document = json.dumps(sarif.of_failure(error, installed_version()), indent=2)
-        whole_file.write(file, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+        _write_json(sarif.of_failure(error, installed_version()), file)
+
+
+def _write_json(document: Any, file: Path) -> None:
+    text = json.dumps(document, indent=2)
+    whole_file.write(file, f"{text}\n".encode("utf-8", "replace"), mode=0o644)
 
 
 def _policies(session: Session) -> tuple[Policy, ...]:

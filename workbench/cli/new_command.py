@@ -171,7 +171,5 @@ def _run(
     if dry_run:
         output.talk("nothing was written")
         return
-    for each in () if after else created.objects:
-        output.talk(f"{output.glyphs.arrow} wb diff {each}")
-    if after:
-        output.talk(f"{output.glyphs.arrow} {after}")
+    for each in [after] if after else [f"wb diff {path}" for path in created.objects]:
+        output.talk(f"{output.glyphs.arrow} {each}")

@@ -391,10 +391,9 @@ class _Finding:
             return False  # downloaded packages, settings of the user: both sides read the same
         there = str(before.top / place.relative_to(after.top))
         led, led_before = self._lead(path, self._files_after), self._lead(there, self._files_before)
+        # a link leads out, of the repository or of a package: what that comes to is for both sides to say
         if led is None or led != led_before:
-            return (
-                True  # a link leads out, of the repository or of a package: what that comes to is for both sides to say
-            )
+            return True
         return digest_of_path(path, self._files_after) != digest_of_path(there, self._files_before)
 
     def _lead(self, path: str, files: BoundedFileSystem) -> str | None:

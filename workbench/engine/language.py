@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from kcl.diagnostics import Severity
 from kcl.records import dataclass
 from kcl.tools.lsp import completing
 from kcl.tools.lsp.positions import Lines, Place, Unit
@@ -83,11 +84,12 @@ class Language:
             return ()  # the compilation tells
         self._take(edits)
         found = self._texts.diagnostics()
+        assert found is not None, "nobody ends it"
         told: list[Finding] = []
-        for path, items in found.by_path.items() if found is not None else ():
-            lines = Lines(found.texts.get(path, "") if found is not None else "", Unit.UTF_32)
+        for path, items in found.by_path.items():
+            lines = Lines(found.texts.get(path, ""), Unit.UTF_32)
             for each in items:
                 at = lines.place(each.primary.start) if each.primary is not None else Place(-1, -1)
-                is_error = each.severity.value == "error"
+                is_error = each.severity is Severity.ERROR
                 told.append(Finding(Path(path), at.line + 1, at.column + 1, each.message, is_error))
         return tuple(sorted(told, key=lambda each: (not each.is_error, str(each.file), each.line, each.column)))

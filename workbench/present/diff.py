@@ -200,9 +200,12 @@ def detail_rows(
     """
     longest = max((len(glyphs.source) + 1 + len(source_text(each.source, *roots)) for each in change.fields), default=0)
     beside = max(_LEAST_FIELD, width - min(SOURCE_WIDTH, longest) - 1)
-    lines = _lines(change, spec, roots, glyphs, now, drift_only, beside, width)
+    return _rows(_lines(change, spec, roots, glyphs, now, drift_only, beside, width))
+
+
+def _rows(details: Iterable[_Detail]) -> tuple[Row, ...]:
     return tuple(
-        Row((path, number), (text, _short_source(source))) for number, (path, text, source) in enumerate(lines)
+        Row((path, number), (text, _short_source(source))) for number, (path, text, source) in enumerate(details)
     )
 
 
@@ -322,18 +325,13 @@ def around_rows(
             case FieldChange():
                 found += _field(each, roots, glyphs, now, beside, width)
             case YamlLine():
-                source = (
-                    _source(spec.own_chain(change.address.id, each.path), roots, glyphs) if each.is_leaf else Line()
-                )
-                found.append(
-                    (each.path, line("  ", *(Span(part.text, Tone.MUTED) for part in each.text.spans)), source)
-                )
+                chain = spec.own_chain(change.address.id, each.path) if each.is_leaf else ()
+                text = line("  ", *(Span(part.text, Tone.MUTED) for part in each.text.spans))
+                found.append((each.path, text, _source(chain, roots, glyphs)))
             case int():
                 found.append(((), line(Span(f"{glyphs.gap} {each} unchanged lines", Tone.MUTED)), Line()))
     found += _beside(change, glyphs)
-    return tuple(
-        Row((path, number), (text, _short_source(source))) for number, (path, text, source) in enumerate(found)
-    )
+    return _rows(found)
 
 
 def _placed(change: Change, body: Mapping[str, Any], shown: Any) -> Iterator[FieldChange | YamlLine]:
@@ -369,10 +367,11 @@ def _configured_path(path: FieldPath, body: Mapping[str, Any]) -> FieldPath:
 
 def _folded(found: list[FieldChange | YamlLine], context: int | None) -> Iterator[FieldChange | YamlLine | int]:
     """Yields what is near a field, and a number in place of what is not; to hide one line would save none."""
+    if context is None:
+        yield from found
+        return
     changed = [number for number, each in enumerate(found) if isinstance(each, FieldChange)]
-    near = set(range(len(found))) if context is None else set()
-    for at in changed if context is not None else ():
-        near.update(range(at - (context or 0), at + (context or 0) + 1))
+    near = {number for at in changed for number in range(at - context, at + context + 1)}
     number = 0
     while number < len(found):
         end = number

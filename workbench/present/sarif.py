@@ -74,22 +74,22 @@ def of_judgements(
 ) -> dict[str, Any]:
     """Returns one run about stacks as they are. `findings` are about files: with an error, stacks may be missing."""
     every: list[_Result] = []
-    notes = [_notification("error", f"{each.where}: {each.message}") for each in findings if each.is_error]
+    notes = [_notification(f"{each.where}: {each.message}") for each in findings if each.is_error]
     for each in judged:
         if each.report is not None:
             every.extend(_judged(str(each.stack), each.report, None))
         else:
             said = getattr(each.failure, "message", "") or type(each.failure).__name__
-            notes.append(_notification("error", f"what policies say of {each.stack} is not known: {said}"))
+            notes.append(_notification(f"what policies say of {each.stack} is not known: {said}"))
         if each.report is not None and not each.is_certain:
-            notes.append(_notification("error", f"not all that policies say of {each.stack} is known"))
+            notes.append(_notification(f"not all that policies say of {each.stack} is known"))
     return _run(every, notes, _Explained(policies, root), top, version, is_certain=not notes)
 
 
 def of_failure(error: BaseException, version: str) -> dict[str, Any]:
     """Returns one run that found nothing out: what an earlier one left would pass for this one."""
     said = getattr(error, "message", "") or type(error).__name__
-    notes = [_notification("error", f"nothing is known of this change: {said}")]
+    notes = [_notification(f"nothing is known of this change: {said}")]
     return _run([], notes, _Explained((), Path()), Path(), version, is_certain=False)
 
 
@@ -107,7 +107,7 @@ def _run(
     if left:
         notes = [
             *notes,
-            _notification("error", f"{left} more results do not fit into this report: wb policy lists them"),
+            _notification(f"{left} more results do not fit into this report: wb policy lists them"),
         ]
     ids = list(dict.fromkeys(each.rule for each in found))
     numbers = {rule: number for number, rule in enumerate(ids)}
@@ -228,21 +228,21 @@ def _text(message: str) -> str:
 def _notifications(report: ImpactReport, top: Path) -> Iterator[dict[str, Any]]:
     """Yields what could not be looked at."""
     for doubt in report.doubts:
-        yield _notification("error", f"not known: {doubt.where}: {doubt.message}" if doubt.where else doubt.message)
+        yield _notification(f"not known: {doubt.where}: {doubt.message}" if doubt.where else doubt.message)
     for stack in report.stacks:
         for failure in stack.failures:
             place = _location(failure.file, failure.line, top) if failure.side == "after" else {}
             said = f"what changes of {stack.stack} is not known, it cannot be compiled {failure.side} the change"
-            yield _notification("error", f"{said}: {failure.message}", place)
+            yield _notification(f"{said}: {failure.message}", place)
         if stack.live is not None:
             for problem in stack.live.problems:
-                yield _notification("error", f"{stack.stack}: not known of {problem.cluster}: {problem.message}")
+                yield _notification(f"{stack.stack}: not known of {problem.cluster}: {problem.message}")
             for gap in stack.live.gaps:
-                yield _notification("error", f"{stack.stack}: not known: {gap}")
+                yield _notification(f"{stack.stack}: not known: {gap}")
 
 
-def _notification(level: str, message: str, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    return {"level": level, "message": {"text": _text(message)}, **({"locations": [place]} if place else {})}
+def _notification(message: str, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {"level": "error", "message": {"text": _text(message)}, **({"locations": [place]} if place else {})}
 
 
 class _Explained:
@@ -301,4 +301,4 @@ def _described(id_: str, name: str, short: str, help_: str, level: str) -> dict[
     }
 
 
-__all__ = ["FINGERPRINT", "MOST_RESULTS", "SCHEMA", "document", "of_judgements"]
+__all__ = ["FINGERPRINT", "MOST_RESULTS", "SCHEMA", "document", "of_failure", "of_judgements"]
