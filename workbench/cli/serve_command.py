@@ -112,24 +112,18 @@ async def _over_stdio(calls: Calls, framing: str) -> None:
 
 async def _over_loopback(context: Context, calls: Calls, port: int, file: Path | None) -> None:
     from workbench.serving import http
-    from workbench.serving.tokens import new_token, token_of
-
-    own = context.settings.state_dir / "serve" / f"{os.getpid()}.token"
-    token = token_of(file) if file else new_token(own)
+    from workbench.serving.tokens import token_to_serve_with
 
     async def serve() -> None:
         async with http.serving(calls, token, port) as bound:
-            document = {"url": f"http://{http.ADDRESS}:{bound}", "tokenFile": str(file or own)}
+            document = {"url": f"http://{http.ADDRESS}:{bound}", "tokenFile": str(token_file)}
             context.output.data(json.dumps(document))
             context.output.talk("serving until ^C")
             await anyio.sleep_forever()
 
-    try:
+    with token_to_serve_with(file, context.settings.state_dir) as (token, token_file):
         async with calls:
             await _until_stopped(serve)
-    finally:
-        if file is None:
-            own.unlink(missing_ok=True)
 
 
 async def _until_stopped(work: Callable[[], Awaitable[None]]) -> None:

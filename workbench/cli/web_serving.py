@@ -33,22 +33,15 @@ async def serve(
             "the screens in a browser need textual-serve, which is not installed: pip install 'konfig-workbench[web]'"
         ) from None
     from workbench.serving.http import ADDRESS
-    from workbench.serving.tokens import BadToken, new_token, token_of
+    from workbench.serving.tokens import BadToken, token_to_serve_with
 
     session = context.open(workdir=workdir)  # it is said here that there is no repository, or that it is not trusted
-    own = session.settings.state_dir / "serve" / f"{os.getpid()}.token"
-    token = token_of(file) if file else new_token(own)
-    if not _IN_A_PATH.fullmatch(token):
-        hint = "remove it, and a new one is written"
-        raise BadToken(
-            "its token can't stand in the path of a URL: letters, digits, - and _", where=str(file), hint=hint
-        )
     command = page_command(context, workdir)
 
     async def work() -> None:
         async with web.serving(command, {"WB_READONLY": "1"}, token, port) as bound:
             url = f"http://{ADDRESS}:{bound}/"
-            context.output.data(json.dumps({"url": url, "tokenFile": str(file or own)}))
+            context.output.data(json.dumps({"url": url, "tokenFile": str(token_file)}))
             if sys.stderr.isatty():  # a log keeps what it gets
                 context.output.talk(f"open {url}{token}/")
             else:
@@ -56,11 +49,12 @@ async def serve(
             context.output.talk("serving until ^C, for looking alone")
             await anyio.sleep_forever()
 
-    try:
+    with token_to_serve_with(file, session.settings.state_dir) as (token, token_file):
+        if not _IN_A_PATH.fullmatch(token):
+            hint = "remove it, and a new one is written"
+            message = "its token can't stand in the path of a URL: letters, digits, - and _"
+            raise BadToken(message, where=str(token_file), hint=hint)
         await until_stopped(work)
-    finally:
-        if file is None:
-            own.unlink(missing_ok=True)
 
 
 def page_command(context: Context, workdir: Path | None) -> list[str]:

@@ -6,6 +6,8 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,19 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]{16,512}")
 
 class BadToken(WorkbenchError):
     """The file of a token cannot be used."""
+
+
+@contextmanager
+def token_to_serve_with(file: Path | None, state_dir: Path) -> Iterator[tuple[str, Path]]:
+    """Gives the token and where it is: in the file of the user, else in one of this process, which goes at the end."""
+    own = state_dir / "serve" / f"{os.getpid()}.token"
+    if file is not None:
+        yield token_of(file), file
+        return
+    try:
+        yield new_token(own), own
+    finally:
+        own.unlink(missing_ok=True)
 
 
 def token_of(file: Path) -> str:
