@@ -17,6 +17,7 @@ from workbench.engine.errors import EngineError
 from workbench.engine.git import run_git_bytes
 
 _SECONDS: Final = 60.0
+_INSTEAD: Final = "save a patch instead"
 _FILES: Final = ("100644", "100755")
 
 
@@ -28,7 +29,7 @@ def save_branch(root: Path, name: str, edits: Mapping[Path, str], message: str) 
     """
     if _run(root, "check-ref-format", "--branch", name).returncode or name.startswith(("-", "@")):
         raise EngineError("is no name of a branch", where=name, hint="letters, digits, - and /")
-    refuse_commit(root, tuple(edits))
+    refuse_commit(root, tuple(edits), instead=_INSTEAD)
     if not _run(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{name}").returncode:
         raise EngineError("is there already", where=f"branch {name}", hint="choose another name")
     head = _said(root, "rev-parse", "--verify", "HEAD^{commit}")
@@ -77,7 +78,7 @@ def _said(root: Path, command: str, *arguments: str, given: bytes = b"") -> str:
     ended = _run(root, command, *arguments, given=given)
     if ended.returncode:
         said = ended.stderr.decode("utf-8", "replace").strip().splitlines() or [f"git ended with {ended.returncode}"]
-        raise EngineError(f"git {command} failed: {said[0]}", where=str(root), hint="save a patch instead")
+        raise EngineError(f"git {command} failed: {said[0]}", where=str(root), hint=_INSTEAD)
     return ended.stdout.decode("utf-8", "surrogateescape").strip()
 
 
@@ -85,6 +86,6 @@ def _run(root: Path, command: str, *arguments: str, given: bytes = b"") -> subpr
     try:
         return run_git_bytes(root, command, *arguments, timeout=_SECONDS, given=given)
     except FileNotFoundError as error:
-        raise EngineError("git is not installed", hint="save a patch instead") from error
+        raise EngineError("git is not installed", hint=_INSTEAD) from error
     except subprocess.TimeoutExpired as error:
-        raise EngineError("git does not answer", where=str(root), hint="save a patch instead") from error
+        raise EngineError("git does not answer", where=str(root), hint=_INSTEAD) from error

@@ -18,11 +18,14 @@ _SECONDS: Final = 60.0
 _BY_HAND: Final = "commit it yourself: git commit -- FILE"
 
 
-def refuse_commit(root: Path, files: Sequence[Path]) -> None:
-    """Raises `EngineError` where a commit of the files would hold more than the edit, or would need a program."""
+def refuse_commit(root: Path, files: Sequence[Path], *, instead: str = "leave --commit out") -> None:
+    """Raises `EngineError` where a commit of the files would hold more than the edit, or would need a program.
+
+    `instead` is what its hint says that one can do without a commit.
+    """
     inside = _git(root, "rev-parse", "--is-inside-work-tree", why="lies in no git checkout")
     if inside.strip() != "true":
-        raise EngineError("lies in no git checkout", where=str(root), hint="leave --commit out")
+        raise EngineError("lies in no git checkout", where=str(root), hint=instead)
     names = [str(each) for each in files]
     listed = _git(root, "status", "--porcelain", "-z", "--", *names)
     changed = [each[3:] for each in listed.split("\0") if each]
@@ -30,7 +33,7 @@ def refuse_commit(root: Path, files: Sequence[Path]) -> None:
         raise EngineError(
             "has other changes that are not committed, which the commit would hold as well",
             where=changed[0],
-            hint="commit or stash them first, or leave --commit out",
+            hint=f"commit or stash them first, or {instead}",
         )
     for name in ("commit.gpgSign", "commit.gpgsign"):
         if _said(root, "config", "--type=bool", "--get", name) == "true":
