@@ -21,6 +21,7 @@ from runtimes.sandbox.validate import (
     jobs,
     meta,
     others,
+    persistent_volumes,
     pods,
     warn,
     workloads,
@@ -130,7 +131,10 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("", "Node"): Rules(core.node, core.node_update, namespaced=False, on_update="full meta change"),
     ("", "PersistentVolume"): Rules(
-        core.persistent_volume, core.persistent_volume_update, namespaced=False, on_update="full full change"
+        persistent_volumes.persistent_volume,
+        persistent_volumes.persistent_volume_update,
+        namespaced=False,
+        on_update="full full change",
     ),
     ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update, on_update="full meta full change"),
     ("", "LimitRange"): Rules(core.limit_range, on_update="full"),

@@ -37,6 +37,10 @@ class Causes(list[Cause]):
     def invalid(self, path: str, value: Any, detail: str) -> None:
         self.add("FieldValueInvalid", path, f"Invalid value: {shown(value)}" + (f": {detail}" if detail else ""))
 
+    def invalid_whole(self, path: str, detail: str) -> None:
+        """Without the value, where the server leaves it out."""
+        self.add("FieldValueInvalid", path, f"Invalid value: {detail}")
+
     def invalid_each(self, path: str, value: Any, details: Iterable[str]) -> None:
         for detail in details:
             self.invalid(path, value, detail)

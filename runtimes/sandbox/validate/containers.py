@@ -45,7 +45,6 @@ ENV_FIELDS = (
 CONTAINER_FIELDS = frozenset(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
 )
-MAX_ID = security.MAX_ID
 
 
 def choice(causes: Causes, path: str, value: Any, supported: tuple[str, ...]) -> None:
@@ -313,10 +312,7 @@ def _mounts(causes: Causes, container: Object, volumes: set[str], path: str) -> 
             continue
         for field in ("subPath", "subPathExpr"):
             if mount.get(field):
-                if mount[field].startswith("/"):
-                    causes.invalid(f"{path}.{field}", mount[field], "must be a relative path")
-                if ".." in mount[field].split("/"):
-                    causes.invalid(f"{path}.{field}", mount[field], "must not contain '..'")
+                causes.invalid_each(f"{path}.{field}", mount[field], names.local_path(mount[field]))
         _propagation(causes, container, mount, path)
 
 

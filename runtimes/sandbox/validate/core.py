@@ -7,12 +7,11 @@ import ipaddress
 import json
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import containers, meta, names, quotas, scheduling
+from runtimes.sandbox.validate import containers, meta, names, quotas
 from runtimes.sandbox.validate.causes import Causes, Object
 
 MAX_DATA = 1024 * 1024
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_NO_QUANTITY = "must be a valid resource quantity"
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
@@ -315,7 +314,7 @@ def claim_spec(causes: Causes, spec: Object, path: str) -> None:
     if not modes:
         causes.required(f"{path}.accessModes", "at least 1 access mode is required")
     meta.label_selector(causes, f"{path}.selector", spec.get("selector"))
-    _access_modes(causes, modes, f"{path}.accessModes")
+    access_modes(causes, modes, f"{path}.accessModes")
     storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if storage is None:
         causes.required(f"{path}.resources[storage]")
@@ -328,7 +327,7 @@ def claim_spec(causes: Causes, spec: Object, path: str) -> None:
         causes.not_supported(f"{path}.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
 
 
-def _access_modes(causes: Causes, modes: list[str], path: str) -> None:
+def access_modes(causes: Causes, modes: list[str], path: str) -> None:
     for mode in modes:
         if mode not in ACCESS_MODES:
             causes.not_supported(path, mode, ACCESS_MODES)
@@ -370,109 +369,6 @@ def _claim_size(causes: Causes, new: Object, old: Object) -> None:
         capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
         if amount(size(new)) <= amount(capacity):
             causes.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
-
-
-NOT_SOURCES = frozenset(
-    [
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    ]
-)
-
-
-def persistent_volume(causes: Causes, obj: Object) -> None:
-    spec = obj.get("spec") or {}
-    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
-    if not modes:
-        causes.required("spec.accessModes")
-    _access_modes(causes, modes, "spec.accessModes")
-    if not capacity:
-        causes.required("spec.capacity")
-    if set(capacity) != {"storage"}:
-        shown = None if spec.get("capacity") is None else dict(sorted(capacity.items()))
-        causes.not_supported("spec.capacity", shown, ("storage",))
-    for name, value in capacity.items():
-        if amount(value) < 0:
-            causes.add("FieldValueInvalid", f"spec.capacity[{name}]", f"Invalid value: {value}: {_NO_QUANTITY}")
-        if amount(value) <= 0:
-            causes.invalid(f"spec.capacity[{name}]", value, "must be greater than zero")
-    policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy and policy not in ("Delete", "Recycle", "Retain"):
-        causes.not_supported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"))
-    sources = [name for name, value in spec.items() if name not in NOT_SOURCES and value is not None]
-    for extra in sources[1:]:
-        causes.forbidden(f"spec.{extra}", "may not specify more than 1 volume type")
-    if not sources:
-        causes.required("spec", "must specify a volume type")
-    if spec.get("hostPath") is not None:
-        _host_path(causes, spec["hostPath"].get("path") or "")
-    _volume_source(causes, spec)
-    affinity = spec.get("nodeAffinity")
-    if affinity is not None and affinity.get("required") is None:
-        causes.required("spec.nodeAffinity.required", "must specify required node constraints")
-    elif affinity is not None:
-        scheduling.node_selector(causes, affinity["required"], "spec.nodeAffinity.required")
-    if spec.get("local") is not None and affinity is None:
-        causes.required("spec.nodeAffinity", "Local volume requires node affinity")
-    if spec.get("storageClassName"):
-        name = spec["storageClassName"]
-        causes.invalid_each("spec.storageClassName", name, names.subdomain(name))
-    if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
-        causes.not_supported("spec.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
-
-
-def _volume_source(causes: Causes, spec: Object) -> None:
-    nfs, csi = spec.get("nfs"), spec.get("csi")
-    if nfs is not None:
-        for name in ("server", "path"):
-            if not nfs.get(name):
-                causes.required(f"spec.nfs.{name}")
-        if nfs.get("path") and not nfs["path"].startswith("/"):
-            causes.invalid("spec.nfs.path", nfs["path"], "must be an absolute path")
-    if csi is not None:
-        driver = csi.get("driver") or ""
-        if not driver:
-            causes.required("spec.csi.driver")
-        causes.invalid_each("spec.csi.driver", driver, names.subdomain(driver))
-        if not csi.get("volumeHandle"):
-            causes.required("spec.csi.volumeHandle")
-    elif spec.get("volumeAttributesClassName") is not None:
-        causes.required("spec.csi", "has to be specified when using volumeAttributesClassName")
-    root = (spec.get("hostPath") or {}).get("path") == "/"
-    if root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        text = "may not be 'recycle' for a hostPath mount of '/'"
-        causes.forbidden("spec.persistentVolumeReclaimPolicy", text)
-
-
-def _host_path(causes: Causes, path: str) -> None:
-    if not path:
-        causes.required("spec.hostPath.path")
-    elif ".." in path.split("/"):
-        causes.invalid("spec.hostPath.path", path, "must not contain '..'")
-
-
-def persistent_volume_update(causes: Causes, new: Object, old: Object) -> None:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-
-    def source(fields: Object) -> Object:
-        return {name: value for name, value in fields.items() if name not in NOT_SOURCES}
-
-    if source(spec) != source(before):
-        changed = "\n".join(sorted(source(spec) | source(before)))
-        causes.forbidden(
-            "spec.persistentvolumesource", f"spec.persistentvolumesource is immutable after creation\n{changed}"
-        )
-    causes.immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
-    affinity = spec.get("nodeAffinity")
-    if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
-        causes.invalid("nodeAffinity", affinity, "field is immutable, except for updating from beta label to GA")
 
 
 # --- limits --------------------------------------------------------------------------------------------------------

@@ -43,12 +43,7 @@ def _object(causes: Causes, value: Object, path: str) -> None:
     elif version is not None and version.count("/") > 1:
         causes.invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
     metadata = value.get("metadata") or {}
-    if metadata.get("name"):
-        causes.invalid_each(f"{path}.metadata.name", metadata["name"], _name(metadata["name"]))
+    if metadata.get("name"):  # a kind that nobody knows here may allow what a path allows
+        causes.invalid_each(f"{path}.metadata.name", metadata["name"], names.path_segment(metadata["name"]))
     meta.labels(causes, f"{path}.metadata.labels", metadata.get("labels"))
     meta.annotation_map(causes, f"{path}.metadata.annotations", metadata.get("annotations"))
-
-
-def _name(name: str) -> list[str]:
-    """A kind that nobody knows here may allow what a path allows."""
-    return names.path_segment(name)

@@ -52,13 +52,9 @@ def _failure_rule(causes: Causes, rule: Object, spec: Object, named: set[str | N
         if condition.get("status") not in ("False", "True", "Unknown"):
             causes.not_supported(f"{here}.status", condition.get("status", ""), ("False", "True", "Unknown"))
     if codes is not None and conditions:
-        _without_value(causes, path, "specifying both OnExitCodes and OnPodConditions is not supported")
+        causes.invalid_whole(path, "specifying both OnExitCodes and OnPodConditions is not supported")
     elif codes is None and not conditions:
-        _without_value(causes, path, "specifying one of OnExitCodes and OnPodConditions is required")
-
-
-def _without_value(causes: Causes, path: str, text: str) -> None:
-    causes.add("FieldValueInvalid", path, f"Invalid value: {text}")
+        causes.invalid_whole(path, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
 def _exit_codes(causes: Causes, codes: Object, named: set[str | None], path: str) -> None:

@@ -12,10 +12,6 @@ def _true(status: Object) -> set[str]:
     return {each.get("type", "") for each in status.get("conditions") or () if each.get("status") == "True"}
 
 
-def _conditions(causes: Causes, text: str) -> None:
-    causes.add("FieldValueInvalid", "status.conditions", f"Invalid value: {text}")
-
-
 def job_status(causes: Causes, new: Object, old: Object) -> None:
     status, before = new.get("status") or {}, old.get("status") or {}
     for name in _COUNTS:
@@ -43,9 +39,9 @@ def _ended(causes: Causes, job: Object, status: Object) -> None:
     finished = bool(true & set(_ENDS))
     started, completed = status.get("startTime"), status.get("completionTime")
     if true >= set(_ENDS):
-        _conditions(causes, "cannot set Complete=True and Failed=true conditions")
+        causes.invalid_whole("status.conditions", "cannot set Complete=True and Failed=true conditions")
     if {"Complete", "FailureTarget"} <= true:
-        _conditions(causes, "cannot set Complete=True and FailureTarget=true conditions")
+        causes.invalid_whole("status.conditions", "cannot set Complete=True and FailureTarget=true conditions")
     if completed and "Complete" not in true:
         text = "cannot set completionTime when there is no Complete=True condition"
         causes.invalid("status.completionTime", completed, text)
@@ -54,9 +50,13 @@ def _ended(causes: Causes, job: Object, status: Object) -> None:
     if completed and started and completed < started:
         causes.invalid("status.completionTime", completed, "must be equal to or after `startTime`")
     if "Failed" in true and "FailureTarget" not in true:
-        _conditions(causes, "cannot set Failed=True condition without the FailureTarget=true condition")
+        causes.invalid_whole(
+            "status.conditions", "cannot set Failed=True condition without the FailureTarget=true condition"
+        )
     if "Complete" in true and "SuccessCriteriaMet" not in true:
-        _conditions(causes, "cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
+        causes.invalid_whole(
+            "status.conditions", "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        )
     if finished:
         _finished(causes, status)
     _indexes(causes, job, status)
@@ -64,9 +64,11 @@ def _ended(causes: Causes, job: Object, status: Object) -> None:
     if ready is not None and ready > (status.get("active") or 0):
         causes.invalid("status.ready", ready, "cannot set more ready pods than active")
     if {"SuccessCriteriaMet", "Failed"} <= true:
-        _conditions(causes, "cannot set Failed=True and SuccessCriteriaMet=true conditions")
+        causes.invalid_whole("status.conditions", "cannot set Failed=True and SuccessCriteriaMet=true conditions")
     if {"SuccessCriteriaMet", "FailureTarget"} <= true:
-        _conditions(causes, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
+        causes.invalid_whole(
+            "status.conditions", "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"
+        )
 
 
 def _finished(causes: Causes, status: Object) -> None:
@@ -97,14 +99,14 @@ def _indexes(causes: Causes, job: Object, status: Object) -> None:
 def _kept(causes: Causes, job: Object, status: Object, before: Object) -> None:
     """What was said once is not taken back."""
     for name in ("failed", "succeeded"):
-        if (status.get(name) or 0) < (before.get(name) or 0) or (status.get(name) or 0) < 0:
+        if (status.get(name) or 0) < (before.get(name) or 0):
             causes.invalid(f"status.{name}", status.get(name) or 0, f"cannot decrease the {name} counter")
     lost = _true(before) - _true(status)
     for name in (*_ENDS, "FailureTarget"):
         if name in lost:
-            _conditions(causes, f"cannot disable the terminal {name}=True condition")
+            causes.invalid_whole("status.conditions", f"cannot disable the terminal {name}=True condition")
     if "SuccessCriteriaMet" in lost:
-        _conditions(causes, "cannot disable the SuccessCriteriaMet=True condition")
+        causes.invalid_whole("status.conditions", "cannot disable the SuccessCriteriaMet=True condition")
     started, was = status.get("startTime"), before.get("startTime")
     if was and started != was and not (job.get("spec") or {}).get("suspend"):
         causes.required("status.startTime", "startTime cannot be removed for unsuspended job")

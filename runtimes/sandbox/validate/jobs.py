@@ -6,7 +6,15 @@ from runtimes.sandbox.validate import job_policies, meta, pods, schedules
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.names import label, path_segment, subdomain, too_long
 
-MISMATCH = "`selector` does not match template `labels`"
+_COUNTS = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
@@ -22,7 +30,7 @@ def job(causes: Causes, obj: Object) -> None:
     meta.label_selector(causes, "spec.selector", selector)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if meta.is_selector(selector) and not meta.selects(selector, labels):
-        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
+        causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
         count = spec["completions"]
         last = f"{metadata.get('name', '')}-{count - 1}"
@@ -45,9 +53,7 @@ def _generated(causes: Causes, spec: Object, metadata: Object) -> None:
 
 
 def _job_spec(causes: Causes, spec: Object, path: str) -> None:
-    for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
-        causes.nonnegative(f"{path}.{name}", spec.get(name))
-    for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+    for name in _COUNTS:
         causes.nonnegative(f"{path}.{name}", spec.get(name))
     if spec.get("managedBy") is not None and not _is_domain_path(spec["managedBy"]):
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'

@@ -8,6 +8,7 @@ from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.names import NameCheck, label, label_value, percent, qualified
 
 ANNOTATIONS_LIMIT = 256 * 1024
+MISMATCH = "`selector` does not match template `labels`"
 
 
 def labels(causes: Causes, path: str, values: dict[str, str] | None) -> None:

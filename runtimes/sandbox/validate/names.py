@@ -161,6 +161,15 @@ def path_segment(value: str) -> list[str]:
     return [f"may not contain '{char}'" for char in "/%" if char in value]
 
 
+def no_backsteps(value: str) -> list[str]:
+    return ["must not contain '..'"] if ".." in value.split("/") else []
+
+
+def local_path(value: str) -> list[str]:
+    """A path that does not lead out of where it begins."""
+    return [*(["must be a relative path"] if value.startswith("/") else []), *no_backsteps(value)]
+
+
 def port_number(value: int) -> list[str]:
     return [] if 1 <= value <= 65535 else [between(1, 65535)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtimes.sandbox.validate import containers, meta, names, scheduling, security
 from runtimes.sandbox.validate import volumes as volume_rules
 from runtimes.sandbox.validate.causes import Causes, Object
-from runtimes.sandbox.validate.containers import MAX_ID
+from runtimes.sandbox.validate.security import MAX_ID
 
 
 def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:

@@ -10,6 +10,7 @@ from runtimes.sandbox.validate.causes import Causes, Object
 MAX_ID = 2**31 - 1
 _SYSCTL = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_SECCOMP = "seccomp"
 _GO_FIELDS = (
     "Capabilities",
     "Privileged",
@@ -26,7 +27,7 @@ _GO_FIELDS = (
 )
 
 
-def ids(causes: Causes, context: Object, path: str, fields: tuple[str, ...]) -> None:
+def _ids(causes: Causes, context: Object, path: str, fields: tuple[str, ...]) -> None:
     for name in fields:
         value = context.get(name)
         if value is not None and not 0 <= value <= MAX_ID:
@@ -39,16 +40,16 @@ def _one_of(causes: Causes, context: Object, field: str, allowed: tuple[str, ...
 
 
 def pod(causes: Causes, context: Object, path: str) -> None:
-    ids(causes, context, path, ("fsGroup", "runAsUser", "runAsGroup"))
+    _ids(causes, context, path, ("fsGroup", "runAsUser", "runAsGroup"))
     for index, group in enumerate(context.get("supplementalGroups") or []):
         if not 0 <= group <= MAX_ID:
             causes.invalid(f"{path}.supplementalGroups[{index}]", group, names.between(0, MAX_ID))
     _sysctls(causes, context.get("sysctls") or [], f"{path}.sysctls")
     _one_of(causes, context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"), path)
-    _seccomp(causes, context.get("seccompProfile"), f"{path}.seccompProfile")
+    _profile(causes, context, "seccompProfile", _SECCOMP, path)
     _one_of(causes, context, "seLinuxChangePolicy", ("Recursive",), path)
     _windows(causes, context.get("windowsOptions"), f"{path}.windowsOptions")
-    _app_armor(causes, context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    _profile(causes, context, "appArmorProfile", "AppArmor", path)
     _one_of(causes, context, "supplementalGroupsPolicy", ("Merge", "Strict"), path)
 
 
@@ -67,13 +68,13 @@ def _sysctls(causes: Causes, given: list[Object], path: str) -> None:
 
 
 def container(causes: Causes, context: Object, path: str) -> None:
-    ids(causes, context, path, ("runAsUser", "runAsGroup"))
+    _ids(causes, context, path, ("runAsUser", "runAsGroup"))
     _one_of(causes, context, "procMount", ("Default", "Unmasked"), path)
     if context.get("allowPrivilegeEscalation") is False:
         _no_escalation(causes, context, path)
     _windows(causes, context.get("windowsOptions"), f"{path}.windowsOptions")
-    _seccomp(causes, context.get("seccompProfile"), f"{path}.seccompProfile")
-    _app_armor(causes, context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    _profile(causes, context, "seccompProfile", _SECCOMP, path)
+    _profile(causes, context, "appArmorProfile", "AppArmor", path)
 
 
 def _no_escalation(causes: Causes, context: Object, path: str) -> None:
@@ -99,44 +100,24 @@ def _go_value(value: object, name: str) -> object:
     return {field: value.get(f"{field[0].lower()}{field[1:]}") for field in fields}
 
 
-def _seccomp(causes: Causes, profile: Object | None, path: str) -> None:
+def _profile(causes: Causes, context: Object, field: str, what: str, path: str) -> None:
+    """`what` is how messages name it: a file that confines with seccomp lies below the kubelet's own."""
+    profile, here = context.get(field), f"{path}.{field}"
     if profile is None:
         return
     kind, local = profile.get("type") or "", profile.get("localhostProfile")
     if kind == "Localhost":
-        _local_profile(causes, local, f"{path}.localhostProfile", "seccomp")
+        if not local:
+            causes.required(f"{here}.localhostProfile", f"must be set when {what} type is Localhost")
+        elif what == _SECCOMP:
+            causes.invalid_each(f"{here}.localhostProfile", local, names.local_path(local))
     elif not kind:
-        causes.required(f"{path}.type", "type is required when seccompProfile is set")
+        causes.required(f"{here}.type", f"type is required when {field} is set")
     elif kind not in _PROFILES:
-        causes.not_supported(f"{path}.type", kind, _PROFILES)
+        causes.not_supported(f"{here}.type", kind, _PROFILES)
     elif local is not None:
-        shown = {"Type": kind, "LocalhostProfile": local}
-        causes.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
-
-
-def _local_profile(causes: Causes, name: str | None, path: str, what: str) -> None:
-    if not name:
-        causes.required(path, f"must be set when {what} type is Localhost")
-    elif what == "AppArmor":
-        return
-    elif name.startswith("/"):
-        causes.invalid(path, name, "must be a relative path")
-    elif ".." in name.split("/"):
-        causes.invalid(path, name, "must not contain '..'")
-
-
-def _app_armor(causes: Causes, profile: Object | None, path: str) -> None:
-    if profile is None:
-        return
-    kind, local = profile.get("type") or "", profile.get("localhostProfile")
-    if kind == "Localhost":
-        _local_profile(causes, local, f"{path}.localhostProfile", "AppArmor")
-    elif not kind:
-        causes.required(f"{path}.type", "type is required when appArmorProfile is set")
-    elif kind not in _PROFILES:
-        causes.not_supported(f"{path}.type", kind, _PROFILES)
-    elif local is not None:
-        causes.invalid(f"{path}.localhostProfile", local, "can only be set when AppArmor type is Localhost")
+        shown = {"Type": kind, "LocalhostProfile": local} if what == _SECCOMP else local
+        causes.invalid(f"{here}.localhostProfile", shown, f"can only be set when {what} type is Localhost")
 
 
 def _windows(causes: Causes, options: Object | None, path: str) -> None:

@@ -11,7 +11,6 @@ from runtimes.sandbox.validate.causes import Causes, Object
 _ORDER = ("emptyDir", "hostPath", "secret", "nfs", "persistentVolumeClaim", "downwardAPI", "configMap", "projected")
 _REQUIRED = {
     "persistentVolumeClaim": ("claimName",),
-    "nfs": ("server", "path"),
     "gitRepo": ("repository",),
     "cephfs": ("monitors",),
     "rbd": ("monitors", "image"),
@@ -70,7 +69,7 @@ def _contents(causes: Causes, kind: str, source: Object, here: str) -> None:
             if source.get("sizeLimit") is not None and amount(source["sizeLimit"]) < 0:
                 causes.forbidden(f"{here}.sizeLimit", "SizeLimit field must be a valid resource quantity")
         case "hostPath":
-            _host_path(causes, source, here)
+            host_path(causes, source, here)
         case "secret" | "configMap":
             field = "secretName" if kind == "secret" else "name"
             if not source.get(field):
@@ -78,8 +77,7 @@ def _contents(causes: Causes, kind: str, source: Object, here: str) -> None:
             _mode(causes, source, "defaultMode", here)
             _items(causes, source, here)
         case "nfs":
-            if source.get("path") and not source["path"].startswith("/"):
-                causes.invalid(f"{here}.path", source["path"], "must be an absolute path")
+            nfs(causes, source, here)
         case "csi":
             csi_driver(causes, source.get("driver") or "", f"{here}.driver")
         case "downwardAPI":
@@ -96,14 +94,21 @@ def _contents(causes: Causes, kind: str, source: Object, here: str) -> None:
                 causes.required(f"{here}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
 
 
-def _host_path(causes: Causes, source: Object, path: str) -> None:
+def host_path(causes: Causes, source: Object, path: str) -> None:
     if not source.get("path"):
         causes.required(f"{path}.path")
         return
-    if ".." in source["path"].split("/"):
-        causes.invalid(f"{path}.path", source["path"], "must not contain '..'")
+    causes.invalid_each(f"{path}.path", source["path"], names.no_backsteps(source["path"]))
     if (source.get("type") or "") not in _HOST_PATHS:
         causes.not_supported(f"{path}.type", source["type"], _HOST_PATHS)
+
+
+def nfs(causes: Causes, source: Object, path: str) -> None:
+    for name in ("server", "path"):
+        if not source.get(name):
+            causes.required(f"{path}.{name}")
+    if source.get("path") and not source["path"].startswith("/"):
+        causes.invalid(f"{path}.path", source["path"], "must be an absolute path")
 
 
 def csi_driver(causes: Causes, name: str, path: str) -> None:
@@ -157,12 +162,10 @@ def _path_inside(causes: Causes, value: str, path: str) -> None:
     if not value:
         causes.required(path)
         return
-    if value.startswith("/"):
-        causes.invalid(path, value, "must be a relative path")
-    if ".." in value.split("/"):
-        causes.invalid(path, value, "must not contain '..'")
-    elif value.startswith(".."):
-        causes.invalid(path, value, "must not start with '..'")
+    problems = names.local_path(value)
+    if not problems and value.startswith(".."):
+        problems = ["must not start with '..'"]
+    causes.invalid_each(path, value, problems)
 
 
 def _downward(causes: Causes, source: Object, path: str) -> None:

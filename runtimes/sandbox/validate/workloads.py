@@ -10,8 +10,6 @@ from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.core import claim_spec
 from runtimes.sandbox.validate.names import label
 
-MISMATCH = "`selector` does not match template `labels`"
-
 
 def _inner(value: Object | None, *fields: str) -> Object | None:
     """A struct as the server's own types are dumped: members by their Go names, absent ones as null."""
@@ -55,7 +53,7 @@ def _selected(causes: Causes, spec: Object, path: str) -> None:
     labels = (template.get("metadata") or {}).get("labels")
     selects_all = selector is not None and meta.is_empty(selector)
     if not selects_all and not meta.selects(selector, labels):
-        causes.invalid(f"{path}.metadata.labels", labels, MISMATCH)
+        causes.invalid(f"{path}.metadata.labels", labels, meta.MISMATCH)
 
 
 def bare_template(causes: Causes, obj: Object) -> None:
@@ -135,7 +133,7 @@ def replication_controller(causes: Causes, obj: Object) -> None:
         return
     labels = (template.get("metadata") or {}).get("labels")
     if selector and not meta.selects({"matchLabels": selector}, labels):
-        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
+        causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
     _template(causes, template, "spec.template", "ReplicationController")
 
 
@@ -230,7 +228,7 @@ def daemon_set(causes: Causes, obj: Object) -> None:
     labels = (template.get("metadata") or {}).get("labels")
     meta.label_selector(causes, "spec.selector", selector)
     if meta.is_selector(selector) and not meta.selects(selector, labels):
-        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
+        causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
     if selector is not None and meta.is_empty(selector):
         causes.invalid("spec.selector", selector, "empty selector is invalid for daemonset")
     _template(causes, template, "spec.template", "DaemonSet")
