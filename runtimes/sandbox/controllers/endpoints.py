@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.base import Controller, Hands, Key, key_of
 from runtimes.sandbox.controllers.owners import labels_of, reference_to
 from runtimes.sandbox.controllers.pods import is_finished, is_going, is_ready
 from runtimes.sandbox.store import Change, Object, copied
 
+SLICES = "endpointslices.discovery.k8s.io"
 SERVICE_NAME, MANAGED_BY = "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by"
 
 
@@ -25,9 +26,7 @@ class _OfServices(Controller):
                 if any(_selects(service, pod) for pod in pods):
                     yield key_of(service)
         else:
-            name = labels_of(change.object).get(SERVICE_NAME)
-            if name and labels_of(change.object).get(MANAGED_BY) == self.owner_mark:
-                yield change.key[0], name
+            yield from _service_of_slice(change, self.owner_mark)
 
     owner_mark = ""
 
@@ -38,6 +37,35 @@ class _OfServices(Controller):
             for pod in pods
             if _selects(service, pod) and (pod.get("status") or {}).get("podIP") and not is_finished(pod)
         ]
+
+
+def _service_of_slice(change: Change, owner_mark: str) -> Iterable[Key]:
+    """The Service of a slice that changed, if the controller with that mark made it."""
+    labels = labels_of(change.object)
+    if labels.get(SERVICE_NAME) and labels.get(MANAGED_BY) == owner_mark:
+        yield change.key[0], labels[SERVICE_NAME]
+
+
+def _slices(hands: Hands, service: Key, owner_mark: str) -> list[Object]:
+    labels = {SERVICE_NAME: service[1], MANAGED_BY: owner_mark}
+    return [each for each in hands.all(SLICES, service[0]) if labels.items() <= labels_of(each).items()]
+
+
+def _make_slice(hands: Hands, owner: Object, labels: dict[str, str], owner_mark: str, content: Object) -> None:
+    """`labels` are those that it has beside the ones that say whose it is."""
+    metadata = owner["metadata"]
+    body = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "generateName": f"{metadata['name']}-",
+            "namespace": metadata["namespace"],
+            "labels": {**labels, SERVICE_NAME: metadata["name"], MANAGED_BY: owner_mark},
+            "ownerReferences": [reference_to(owner)],
+        },
+        **content,
+    }
+    hands.create(SLICES, metadata["namespace"], body)
 
 
 def _selects(service: Object, pod: Object) -> bool:
@@ -59,16 +87,12 @@ def _port_number(port: Object, pod: Object | None) -> int | None:
 
 class EndpointSlices(_OfServices):
     name = "endpointslice-controller"
-    watches = ("services", "pods", "endpointslices.discovery.k8s.io")
+    watches = ("services", "pods", SLICES)
     owner_mark = "endpointslice-controller.k8s.io"
 
     def reconcile(self, key: Key) -> None:
         service = self.hands.find("services", *key)
-        slices = [
-            each
-            for each in self.hands.all("endpointslices.discovery.k8s.io", key[0])
-            if labels_of(each).get(SERVICE_NAME) == key[1] and labels_of(each).get(MANAGED_BY) == self.owner_mark
-        ]
+        slices = _slices(self.hands, key, self.owner_mark)
         if service is None or not service["spec"].get("selector") or service["metadata"].get("deletionTimestamp"):
             return  # the collector of garbage takes what is left of it
         pods = self._pods(service)
@@ -78,32 +102,18 @@ class EndpointSlices(_OfServices):
             "ports": _slice_ports(service, pods) if pods else None,
         }
         if not slices:
-            self._make(service, content)
+            labels = {
+                name: value for name, value in labels_of(service).items() if not name.startswith("kubernetes.io/")
+            }
+            if service["spec"].get("clusterIP") == "None":
+                labels["service.kubernetes.io/headless"] = ""
+            _make_slice(self.hands, service, labels, self.owner_mark, content)
             return
         mine = slices[0]
         if any(mine.get(field) != value for field, value in content.items()):
-            self.hands.update("endpointslices.discovery.k8s.io", {**copied(mine), **content})
+            self.hands.update(SLICES, {**copied(mine), **content})
         for surplus in slices[1:]:
-            self.hands.delete("endpointslices.discovery.k8s.io", surplus)
-
-    def _make(self, service: Object, content: Object) -> None:
-        metadata = service["metadata"]
-        labels = {name: value for name, value in labels_of(service).items() if not name.startswith("kubernetes.io/")}
-        labels |= {SERVICE_NAME: metadata["name"], MANAGED_BY: self.owner_mark}
-        if service["spec"].get("clusterIP") == "None":
-            labels["service.kubernetes.io/headless"] = ""
-        body = {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "generateName": f"{metadata['name']}-",
-                "namespace": metadata["namespace"],
-                "labels": labels,
-                "ownerReferences": [reference_to(service)],
-            },
-            **content,
-        }
-        self.hands.create("endpointslices.discovery.k8s.io", metadata["namespace"], body)
+            self.hands.delete(SLICES, surplus)
 
 
 def _endpoint(service: Object, pod: Object) -> Object:
@@ -187,52 +197,30 @@ class Endpoints(_OfServices):
 
 
 class MirroredEndpoints(Controller):
-    """Endpoints that somebody writes for a Service without selector are told as slices, too."""
+    """Endpoints that somebody writes for a Service without selector are mirrored into slices."""
 
     name = "endpointslicemirroring-controller"
-    watches = ("services", "endpoints", "endpointslices.discovery.k8s.io")
+    watches = ("services", "endpoints", SLICES)
     owner_mark = "endpointslicemirroring-controller.k8s.io"
 
     def concerned(self, change: Change) -> Iterable[Key]:
         if change.resource[1] != "endpointslices":
             yield change.key
             return
-        name = labels_of(change.object).get(SERVICE_NAME)
-        if name and labels_of(change.object).get(MANAGED_BY) == self.owner_mark:
-            yield change.key[0], name
+        yield from _service_of_slice(change, self.owner_mark)
 
     def reconcile(self, key: Key) -> None:
         service, written = self.hands.find("services", *key), self.hands.find("endpoints", *key)
-        slices = [
-            each
-            for each in self.hands.all("endpointslices.discovery.k8s.io", key[0])
-            if labels_of(each).get(SERVICE_NAME) == key[1] and labels_of(each).get(MANAGED_BY) == self.owner_mark
-        ]
+        slices = _slices(self.hands, key, self.owner_mark)
         wanted = _mirrored(written) if written is not None and _is_mirrored(service, written) else []
         for content, present in zip(wanted, slices, strict=False):
             if any(present.get(field) != value for field, value in content.items()):
-                self.hands.update("endpointslices.discovery.k8s.io", {**copied(present), **content})
+                self.hands.update(SLICES, {**copied(present), **content})
         for surplus in slices[len(wanted) :]:
-            self.hands.delete("endpointslices.discovery.k8s.io", surplus)
+            self.hands.delete(SLICES, surplus)
         for content in wanted[len(slices) :]:
             assert written is not None, "only what is there is mirrored"
-            self._make(written, content)
-
-    def _make(self, written: Object, content: Object) -> None:
-        metadata = written["metadata"]
-        labels = {**labels_of(written), SERVICE_NAME: metadata["name"], MANAGED_BY: self.owner_mark}
-        body = {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "generateName": f"{metadata['name']}-",
-                "namespace": metadata["namespace"],
-                "labels": labels,
-                "ownerReferences": [reference_to(written)],
-            },
-            **content,
-        }
-        self.hands.create("endpointslices.discovery.k8s.io", metadata["namespace"], body)
+            _make_slice(self.hands, written, labels_of(written), self.owner_mark, content)
 
 
 _SKIPPED = "endpointslice.kubernetes.io/skip-mirror"
