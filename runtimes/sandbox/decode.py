@@ -19,6 +19,7 @@ from kcl.records import dataclass, field
 from runtimes.base import quantity
 from runtimes.base.documents import DocumentError, load_json
 from runtimes.sandbox.limits import check_values
+from runtimes.sandbox.pruning import PRESERVE, Pruning
 from runtimes.sandbox.schema.registry import OBJECT_META, KindSchema, Registry
 from runtimes.sandbox.schema.types import Field, MapShape, Type
 
@@ -518,15 +519,13 @@ def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
     if not isinstance(body, dict):
         raise DecodeError(f"json: cannot unmarshal {_json_kind(body)} into Go value of type map[string]interface {{}}")
     _note_duplicates(body, "", reader)
-    out: Object = {name: inner for name, inner in body.items() if name != "metadata"}
     metadata = _custom_metadata(body["metadata"], reader) if "metadata" in body else None
-    unknown: list[str] = []
-    embedded: list[tuple[Object, str]] = []
-    schema = kind.type.schema if isinstance(kind.type.schema, dict) else {_PRESERVE: True}
-    out = _pruned(schema, out, "", unknown, embedded, at_root=True)
-    for path in sorted(unknown):
+    schema = kind.type.schema if isinstance(kind.type.schema, dict) else {PRESERVE: True}
+    pruning, content = Pruning(), {name: plain(inner) for name, inner in body.items() if name != "metadata"}
+    out: Object = pruning.pruned(schema, content, at_root=True)
+    for path in sorted(pruning.unknown):
         reader.note(f'unknown field "{path}"')
-    for each, where in embedded:
+    for each, where in pruning.embedded:
         _read_embedded(each, where, reader)
     if metadata is not None:
         out["metadata"] = metadata
@@ -564,52 +563,6 @@ def _read_embedded(obj: Object, where: str, reader: _Reader) -> None:
     for problem in own.strict:
         reader.note(problem)
     obj["metadata"] = read if read is not None else {}
-
-
-def pruned(schema: Object | None, obj: Object) -> Object:
-    """A custom resource without what `schema` does not name; None is no schema."""
-    made: Object = _pruned(schema or {_PRESERVE: True}, obj, "", [], [], at_root=True)
-    return made
-
-
-_PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
-_OWN = ("apiVersion", "kind", "metadata")
-
-
-def _pruned(
-    schema: Object | None,
-    value: Any,
-    where: str,
-    unknown: list[str],
-    embedded: list[tuple[Object, str]],
-    *,
-    at_root: bool = False,
-) -> Any:
-    """`value` without members that the schema does not name; a value of the wrong form is left to validation. What is
-    in a removed member is not named anywhere.
-    """
-    if isinstance(value, list):
-        items = (schema or {}).get("items")
-        element = items if isinstance(items, dict) else None
-        return [_pruned(element, item, f"{where}[{index}]", unknown, embedded) for index, item in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    properties, additional = (schema or {}).get("properties") or {}, (schema or {}).get("additionalProperties")
-    is_object = at_root or bool((schema or {}).get(_EMBEDDED))
-    out: Object = {}
-    for name, inner in value.items():
-        below = properties.get(name, additional if isinstance(additional, dict) else None)
-        if is_object and name in _OWN:
-            out[name] = plain(inner)
-        elif isinstance(below, dict):
-            out[name] = _pruned(below, inner, _join(where, name), unknown, embedded)
-        elif (schema or {}).get(_PRESERVE) or additional is True:
-            out[name] = plain(inner)
-        else:
-            unknown.append(_join(where, name))
-    if is_object and not at_root:
-        embedded.append((out, where))
-    return out
 
 
 # --- times ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import re2
 
+from runtimes.sandbox.pruning import EMBEDDED, PRESERVE, pruned
 from runtimes.sandbox.schema.structural import Schema
 from runtimes.sandbox.validate import custom as values
 from runtimes.sandbox.validate.causes import Causes
@@ -29,7 +30,6 @@ _GO_WORDS = {  # the same language, told of in other words
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-EMBEDDED, PRESERVE = "x-kubernetes-embedded-resource", "x-kubernetes-preserve-unknown-fields"
 LIST_TYPE, LIST_KEYS, MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 
@@ -281,7 +281,7 @@ def _default(causes: Causes, schema: Schema, path: str) -> None:
     """A default is a value of its own place, with nothing that would be pruned from it."""
     default = schema["default"]
     found = Causes()
-    if _pruned(schema, default) != default:
+    if pruned(schema, default) != default:
         causes.invalid(f"{path}.default", default, "must not have unknown fields")
         return
     values.schema_rules(found, schema, default, "")
@@ -293,21 +293,3 @@ def _default(causes: Causes, schema: Schema, path: str) -> None:
         for name in ("apiVersion", "kind"):
             if isinstance(default, dict) and not default.get(name):
                 causes.required(f"{path}.default.{name}")
-
-
-def _pruned(schema: Schema, value: Any) -> Any:
-    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-    if isinstance(value, dict):
-        free = schema.get(PRESERVE) or additional is True
-        own = ("apiVersion", "kind", "metadata") if schema.get(EMBEDDED) else ()
-        kept = {}
-        for name, member in value.items():
-            below = properties.get(name, additional if isinstance(additional, dict) else None)
-            if isinstance(below, dict):
-                kept[name] = _pruned(below, member)
-            elif free or name in own:
-                kept[name] = member
-        return kept
-    if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return [_pruned(schema["items"], item) for item in value]
-    return value

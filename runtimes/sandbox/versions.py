@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from runtimes.base.documents import load_json
-from runtimes.sandbox.decode import pruned
+from runtimes.sandbox.pruning import PRESERVE, pruned
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, copied
 
@@ -46,15 +46,16 @@ def to_storage(obj: Object, resource: Resource) -> Object:
     group, _ = resource.storage
     obj["apiVersion"] = f"{group}/{resource.storage_version}" if group else resource.storage_version
     if resource.is_custom:
-        return pruned(_stored_schema(resource), obj)
+        made: Object = pruned(_stored_schema(resource), obj, at_root=True)
+        return made
     return obj
 
 
-def _stored_schema(resource: Resource) -> Object | None:
+def _stored_schema(resource: Resource) -> Object:
     """What is kept of a custom resource is what the version says in which it is kept."""
     versions = (resource.definition or {}).get("spec", {}).get("versions") or ()
     stored: Object = next((each for each in versions if each["name"] == resource.storage_version), {})
-    return (stored.get("schema") or {}).get("openAPIV3Schema")
+    return (stored.get("schema") or {}).get("openAPIV3Schema") or {PRESERVE: True}
 
 
 _NEW_EVENT_NAMES = {

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtimes.sandbox.pruning import EMBEDDED
 from runtimes.sandbox.validate import meta, names
 from runtimes.sandbox.validate.causes import Causes, Object
-
-_EMBEDDED = "x-kubernetes-embedded-resource"
 
 
 def embedded(causes: Causes, schema: Object, value: Any, path: str = "") -> None:
@@ -17,7 +16,7 @@ def embedded(causes: Causes, schema: Object, value: Any, path: str = "") -> None
             embedded(causes, schema["items"], item, f"{path}[{index}]")
     if not isinstance(value, dict):
         return
-    if schema.get(_EMBEDDED):
+    if schema.get(EMBEDDED):
         _object(causes, value, path)
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     for name in sorted(value):

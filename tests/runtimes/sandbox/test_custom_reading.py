@@ -12,13 +12,16 @@ from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
+N = {"type": "object"}
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "spec": {
             "type": "object",
             "properties": {
-                "kept": {"type": "object", PRESERVE: True, "properties": {"n": {"type": "object"}}},
+                "kept": {"type": "object", PRESERVE: True, "properties": {"n": N}},
+                "any": {PRESERVE: True},
+                "each": {"type": "array", PRESERVE: True, "items": {"type": "object", "properties": {"n": N}}},
                 "e": {"type": "object", "x-kubernetes-embedded-resource": True, PRESERVE: True},
             },
         }
@@ -63,6 +66,13 @@ def test_what_is_kept_freely_still_has_places_that_are_not(cluster: Cluster) -> 
         'unknown field "spec.odd"',
         'unknown field "spec.e.metadata.odd"',
     ]
+
+
+def test_a_list_that_is_kept_freely_keeps_what_is_in_its_items(cluster: Cluster) -> None:
+    cluster.create("customresourcedefinitions.apiextensions.k8s.io", None, definition())
+    body = widget(any=[{"a": [{"b": 1}]}], each=[{"free": 1, "n": {"odd": 1}}])
+    made = cluster.create("widgets.x.example", "default", body)
+    assert made["spec"] == {"any": [{"a": [{"b": 1}]}], "each": [{"free": 1, "n": {}}]}
 
 
 @pytest.mark.parametrize(
