@@ -12,8 +12,8 @@ from typing import Any
 from kcl.records import dataclass
 from runtimes.sandbox.cel import checking
 from runtimes.sandbox.cel.evaluation import Budget, OutOfBudget, evaluate
-from runtimes.sandbox.cel.syntax import CelError, Node, parse
-from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.cel.syntax import CelError, Node
+from runtimes.sandbox.errors import ApiError, forbidden
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store
 from runtimes.sandbox.validate import meta
@@ -73,16 +73,9 @@ def judge(store: Store, kind_of: KindOf, attempt: Attempt, warnings: list[str]) 
 
 
 def _refusal(attempt: Attempt, denial: _Denial) -> ApiError:
-    resource = attempt.resource
-    what = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-    details = {"name": attempt.name, "group": resource.group, "kind": resource.plural}
-    details = {name: value for name, value in details.items() if value}
-    return ApiError(
-        _CODES.get(denial.reason, 422),
-        denial.reason,
-        f'{what} "{attempt.name}" is forbidden: {denial.text}',
-        {**details, "causes": [{"message": denial.text}]},
-    )
+    refused = forbidden(attempt.resource.group, attempt.resource.plural, attempt.name, denial.text)
+    details = {**(refused.details or {}), "causes": [{"message": denial.text}]}
+    return ApiError(_CODES.get(denial.reason, 422), denial.reason, refused.message, details)
 
 
 # --- What a policy is about ------------------------------------------------------------------------------------------
@@ -240,8 +233,8 @@ def _result(text: str, values: Mapping[str, Any]) -> tuple[Any, str]:
 
 
 def _tree(text: str) -> Node:
-    tree = parse(text)
-    if checking.names_in(tree) & checking.KNOWN_ELSEWHERE:
+    tree, names = checking.parsed(text)
+    if names & checking.KNOWN_ELSEWHERE:
         raise _Unevaluated
     return tree
 

@@ -21,9 +21,7 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
-from runtimes.sandbox.validate.admission_policies import left_out as policy_left_out
 from runtimes.sandbox.validate.events import newer_event
-from runtimes.sandbox.validate.rules import left_out
 from runtimes.sandbox.versions import read_as, to_storage
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -184,10 +182,6 @@ def _check_new(state: State, call: Call, obj: Object) -> None:
     if causes:
         raise _invalid(call.resource, obj, causes)
     _warn(call, validate.warnings(kind, obj, None))
-    if call.resource.storage == DEFINITIONS:
-        _warn(call, left_out(obj))
-    elif call.resource.storage == admission_policies.POLICIES:
-        _warn(call, policy_left_out(obj))
 
 
 def _stored_kind(state: State, call: Call) -> KindSchema:

@@ -5,13 +5,14 @@ What has no known type (`dyn`) fits everything, as for the server. Functions are
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from kcl.records import dataclass
 from runtimes.sandbox.cel.evaluation import MACROS
 from runtimes.sandbox.cel.functions import FUNCTIONS, METHODS, compiled
-from runtimes.sandbox.cel.syntax import Call, CelError, ListOf, Literal, MapOf, Name, Node, Select
+from runtimes.sandbox.cel.syntax import Call, CelError, ListOf, Literal, MapOf, Name, Node, Select, parse
 
 Schema = Mapping[str, Any]
 
@@ -96,6 +97,13 @@ def check(tree: Node, names: Mapping[str, Type]) -> Type:
         case Call():
             return _call(tree, names)
     return DYN
+
+
+@functools.lru_cache(maxsize=500)
+def parsed(text: str) -> tuple[Node, frozenset[str]]:
+    """The tree of an expression and the names in it. Raises CelError."""
+    tree = parse(text)
+    return tree, frozenset(names_in(tree))
 
 
 def names_in(tree: Node) -> set[str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 
 from runtimes.sandbox.cel import checking
-from runtimes.sandbox.cel.syntax import CelError, parse
+from runtimes.sandbox.cel.syntax import CelError
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.rules import shown
 
-_KNOWN = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
-_NAMES = dict.fromkeys(_KNOWN, checking.DYN)
+_NAMES = dict.fromkeys(
+    ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer"), checking.DYN
+)
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
-_TOLD_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_SUPPORTED_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
 
 
@@ -49,7 +50,7 @@ def _validation(causes: Causes, rule: Object, path: str) -> None:
     if message:
         _expression(causes, message, f"{path}.messageExpression", "string")
     if rule.get("reason") not in (None, *_REASONS):
-        causes.not_supported(f"{path}.reason", rule["reason"], _TOLD_REASONS)
+        causes.not_supported(f"{path}.reason", rule["reason"], _SUPPORTED_REASONS)
 
 
 def _expression(causes: Causes, text: str, path: str, wanted: str) -> None:
@@ -58,15 +59,15 @@ def _expression(causes: Causes, text: str, path: str, wanted: str) -> None:
         causes.required(path, "expression is not specified")
         return
     try:
-        tree = parse(text)
-        if checking.names_in(tree) & checking.KNOWN_ELSEWHERE:
+        tree, used = checking.parsed(text)
+        if used & checking.KNOWN_ELSEWHERE:
             return
         found = checking.check(tree, _NAMES)
     except CelError as error:
         causes.invalid(path, text, f"compilation failed: {shown(text, error)}")
         return
     # the server knows the types of variables
-    is_open = found.name == "dyn" and (wanted == "string" or "variables" in checking.names_in(tree))
+    is_open = found.name == "dyn" and (wanted == "string" or "variables" in used)
     if wanted and found.name != wanted and not is_open:
         causes.invalid(path, text, f"must evaluate to {wanted} but got {found}")
 
@@ -80,7 +81,7 @@ def left_out(obj: Object) -> list[str]:
         for each in spec.get(part) or ()
         for field in ("expression", "messageExpression")
     ]
-    found = {name for text in texts if text.strip() for name in checking.names_in(parse(text))}
+    found = {name for text in texts if text.strip() for name in checking.parsed(text)[1]}
     missing = sorted(found & checking.KNOWN_ELSEWHERE)
     return [f"the sandbox does not evaluate policies that use {name}" for name in missing]
 

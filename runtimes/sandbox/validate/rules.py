@@ -5,7 +5,6 @@ A rule is seen with the object's part that it stands at as `self`, and that part
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -14,7 +13,7 @@ from typing import Any
 from runtimes.sandbox.cel import checking
 from runtimes.sandbox.cel.evaluation import Budget, OutOfBudget, evaluate
 from runtimes.sandbox.cel.functions import Optional, duration, timestamp
-from runtimes.sandbox.cel.syntax import CelError, Node, parse
+from runtimes.sandbox.cel.syntax import CelError, parse
 from runtimes.sandbox.validate.causes import Causes, Object
 
 RULES = "x-kubernetes-validations"
@@ -44,7 +43,7 @@ def left_out(definition: Object) -> list[str]:
 
 def _functions_left_out(schema: Object) -> Iterator[str]:
     for rule in schema.get(RULES) or ():
-        yield from _tree(rule["rule"])[1] & checking.KNOWN_ELSEWHERE
+        yield from checking.parsed(rule["rule"])[1] & checking.KNOWN_ELSEWHERE
     for child, _ in _below(schema):
         if isinstance(child, dict):
             yield from _functions_left_out(child)
@@ -191,16 +190,10 @@ def _key(item: Any, keys: Any) -> str:
     return json.dumps([item.get(key) for key in keys] if isinstance(item, dict) else None)
 
 
-@functools.lru_cache(maxsize=500)
-def _tree(text: str) -> tuple[Node, frozenset[str]]:
-    tree = parse(text)
-    return tree, frozenset(checking.names_in(tree))
-
-
 def _apply(causes: Causes, rule: Object, schema: Object, new: Any, old: Any, path: str, budget: Budget) -> None:
     text, kind = rule["rule"], json.dumps(schema.get("type", ""))
     try:
-        tree, names = _tree(text)
+        tree, names = checking.parsed(text)
     except CelError:
         return  # it was refused when its definition was written
     if names & checking.KNOWN_ELSEWHERE:
@@ -232,7 +225,7 @@ def _refuse(causes: Causes, rule: Object, kind: str, path: str, values: Mapping[
     message = str(rule.get("message") or "").strip() or f"failed rule: {str(rule['rule']).strip()}"
     if rule.get("messageExpression"):
         try:
-            made = evaluate(_tree(rule["messageExpression"])[0], values, budget)
+            made = evaluate(checking.parsed(rule["messageExpression"])[0], values, budget)
             if isinstance(made, str) and made.strip() and "\n" not in made:
                 message = made
         except CelError:

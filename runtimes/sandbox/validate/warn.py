@@ -7,7 +7,7 @@ from typing import Any
 
 from runtimes.base.quantity import amount
 from runtimes.sandbox.schema.registry import KindSchema
-from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate import admission_policies, names, rules
 from runtimes.sandbox.validate.causes import Object, shown
 
 DEPRECATED_LABELS = {
@@ -237,6 +237,14 @@ def _stateful_set(new: Object, old: Object | None) -> list[str]:
     return found
 
 
+def _definition(new: Object, old: Object | None) -> list[str]:
+    return [] if old is not None and _spec(new) == _spec(old) else rules.left_out(new)
+
+
+def _policy(new: Object, old: Object | None) -> list[str]:
+    return [] if old is not None and _spec(new) == _spec(old) else admission_policies.left_out(new)
+
+
 _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = {
     ("", "Pod"): _pod,
     ("", "Service"): _service,
@@ -249,4 +257,6 @@ _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = 
     ("batch", "Job"): _templated(named=True),
     ("batch", "CronJob"): _cron_job,
     ("networking.k8s.io", "Ingress"): _ingress,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _policy,
 }

@@ -184,3 +184,8 @@ def test_a_rule_with_a_function_that_is_not_here_is_not_held_against_anybody(clu
     spec = {"matchConstraints": {"resourceRules": [MAPS]}, "validations": [rule]}
     cluster.create(POLICIES, None, {"metadata": {"name": "q"}, "spec": spec}, warnings=warnings)
     assert warnings == ["the sandbox does not evaluate policies that use authorizer"]
+    changed: list[str] = []
+    cluster.patch(POLICIES, None, "p", {"metadata": {"labels": {"a": "b"}}}, warnings=changed)
+    assert changed == []
+    cluster.patch(POLICIES, None, "p", {"spec": {"validations": [rule, NOT_BAD]}}, warnings=changed)
+    assert changed == warnings, "also of one that is changed"
