@@ -288,14 +288,14 @@ def _bound_errors(limit: dict[str, Any], kind: str, resources: dict[str, Any]) -
     for name, bound in sorted((limit.get("max") or {}).items()):
         errors += _maximum(name, bound, requests, limits, kind)
     for name, ratio in sorted((limit.get("maxLimitRequestRatio") or {}).items()):
-        asked, most = amount(_text(requests.get(name, "0"))), amount(_text(limits.get(name, "0")))
+        requested, most = amount(_text(requests.get(name, "0"))), amount(_text(limits.get(name, "0")))
         bound = f"{name} max limit to request ratio per {kind} is {ratio}, but"
-        if not asked:
+        if not requested:
             errors.append(f"{bound} no request is specified or request is 0")
         elif not most:
             errors.append(f"{bound} no limit is specified or limit is 0")
-        elif most / asked > amount(ratio):
-            errors.append(f"{bound} provided ratio is {float(most / asked):f}")
+        elif most / requested > amount(ratio):
+            errors.append(f"{bound} provided ratio is {float(most / requested):f}")
     return errors
 
 

@@ -57,8 +57,7 @@ def _settled_status(state: State, definition: Object) -> Object:
     # What is free is accepted all the same; of what is taken, what was accepted before.
     before = status.get("acceptedNames") or {}
     accepted = {**copied(names), **{field: before.get(field) for field, _ in taken}}
-    status["acceptedNames"] = {name: value for name, value in accepted.items() if value or name in _ALWAYS}
-    status["acceptedNames"] |= {name: "" for name in _ALWAYS if not status["acceptedNames"].get(name)}
+    status["acceptedNames"] = {"plural": "", "kind": ""} | {name: value for name, value in accepted.items() if value}
     if not taken:
         _set(state, status, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
         if _condition(status, "Established").get("status") != "True":
@@ -70,9 +69,6 @@ def _settled_status(state: State, definition: Object) -> Object:
         if not _condition(status, "Established"):
             _set(state, status, "Established", "False", "NotAccepted", "not all names are accepted")
     return status
-
-
-_ALWAYS = ("plural", "kind")
 
 
 def _taken(state: State, definition: Object) -> list[tuple[str, str]]:

@@ -39,8 +39,8 @@ def approved(causes: Causes, definition: Object) -> None:
         text = f'protected groups must have approval annotation "{_APPROVAL}", see {see}'
         causes.required(where, text)
     elif not value.startswith("unapproved") and not urllib.parse.urlsplit(value).netloc:
-        text = f"protected groups must have approval annotation {_APPROVAL!r} with either a URL or a reason"
-        causes.invalid(where, value, text.replace("'", '"') + f' starting with "unapproved", see {see}')
+        text = f'protected groups must have approval annotation "{_APPROVAL}" with either a URL or a reason'
+        causes.invalid(where, value, f'{text} starting with "unapproved", see {see}')
 
 
 # --- Conversion ------------------------------------------------------------------------------------------------------
@@ -173,19 +173,17 @@ def subresources(causes: Causes, given: Mapping[str, Any] | None, path: str) -> 
     scale = (given or {}).get("scale")
     if scale is None:
         return
-    for field, root, required in (
-        ("specReplicasPath", ".spec", True),
-        ("statusReplicasPath", ".status", True),
-        ("labelSelectorPath", ".status", False),
+    for field, roots, required in (
+        ("specReplicasPath", (".spec",), True),
+        ("statusReplicasPath", (".status",), True),
+        ("labelSelectorPath", (".status", ".spec"), False),
     ):
         value, where = scale.get(field) or "", f"{path}.scale.{field}"
         if not value:
             if required:
                 causes.required(where)
-        elif _simple(causes, value, where) and not value.startswith(f"{root}."):
-            under = f"{root} or .spec" if field == "labelSelectorPath" else root
-            if field != "labelSelectorPath" or not value.startswith(".spec."):
-                causes.invalid(where, value, f"should be a json path under {under}")
+        elif _simple(causes, value, where) and not value.startswith(tuple(f"{root}." for root in roots)):
+            causes.invalid(where, value, f"should be a json path under {' or '.join(roots)}")
 
 
 def selectable(causes: Causes, given: list[Object], schema: Object | None, path: str) -> None:

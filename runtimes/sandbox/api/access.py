@@ -83,11 +83,13 @@ def impersonated(cluster: Cluster, user: User, headers: Mapping[str, list[str]],
 
 def _without_user(groups: list[str], extra: Mapping[str, tuple[str, ...]], uid: str, path: str) -> None:
     """Raises 500, in plain text, for one who would act as nobody."""
-    asked = [f"Group  {group}    " for group in groups]
-    asked += [f"UserExtra  {value}  {_AUTHENTICATION}/v1  {key}" for key, values in extra.items() for value in values]
-    asked += [f"UID  {uid}  {_AUTHENTICATION}/v1  "] if uid else []
-    if asked:
-        listed = " ".join(f"{{{each}}}" for each in asked)
+    requested = [f"Group  {group}    " for group in groups]
+    requested += [
+        f"UserExtra  {value}  {_AUTHENTICATION}/v1  {key}" for key, values in extra.items() for value in values
+    ]
+    requested += [f"UID  {uid}  {_AUTHENTICATION}/v1  "] if uid else []
+    if requested:
+        listed = " ".join(f"{{{each}}}" for each in requested)
         raise PlainFailure(500, f'Internal Server Error: "{path}": requested [{listed}] without impersonating a user\n')
 
 

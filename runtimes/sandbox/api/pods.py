@@ -61,7 +61,7 @@ def _bind(cluster: Cluster, request: Request) -> Reply:
         raise ApiError(500, "", text)
     if not target.get("name"):
         raise ApiError(500, "", "target.name: Required value")
-    uid = (body.get("metadata") or {}).get("uid")
+    uid = metadata.get("uid")
     dry_run = "All" in request.query.all("dryRun")
     cluster.bind(request.namespace, name, target["name"], uid=uid, dry_run=dry_run)
     return Reply(201, _success())

@@ -82,7 +82,7 @@ def _shown(key: Any) -> str:
     return f'"{key.value}"'
 
 
-def told(error: DocumentError) -> str:
+def message(error: DocumentError) -> str:
     """A mistake in YAML in the words of the server, whose parser counts lines from 0 and whose scanner from 1."""
     line = error.line - 1
     if line <= 0:

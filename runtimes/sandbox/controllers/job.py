@@ -163,7 +163,7 @@ class Jobs(Controller):
             if index is not None:
                 metadata.setdefault("annotations", {})[INDEX] = str(index)
                 metadata.setdefault("labels", {})[INDEX] = str(index)
-                _tell_index(pod)
+                _add_index_variable(pod)
                 metadata["generateName"] = f"{job['metadata']['name']}-{index}-"
                 pod["spec"]["hostname"] = f"{job['metadata']['name']}-{index}"
             try:
@@ -392,7 +392,7 @@ def _spelled(indexes: set[int | None]) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
-def _tell_index(pod: Object) -> None:
+def _add_index_variable(pod: Object) -> None:
     """Containers of a Job with indexes know theirs by their environment, unless they have that name already."""
     source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
     for container in [*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())]:

@@ -137,7 +137,7 @@ def test_a_moment_of_leases_has_its_fraction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"{", "line 1: did not find expected node content"),
         (b"a: 1\nb: 2\nc: {d: [}\n", "line 2: did not find expected node content"),
@@ -145,10 +145,10 @@ def test_a_moment_of_leases_has_its_fraction() -> None:
         (b"a: 1\nb: c: d\n", "line 2: mapping values are not allowed in this context"),
     ],
 )
-def test_mistakes_in_yaml_are_told_by_line_as_the_server_counts(text: bytes, told: str) -> None:
+def test_mistakes_in_yaml_are_told_by_line_as_the_server_counts(text: bytes, message: str) -> None:
     with pytest.raises(DocumentError) as wrong:
         load_yaml(text)
-    assert yaml_bodies.told(wrong.value) == told
+    assert yaml_bodies.message(wrong.value) == message
 
 
 def test_a_stateful_set_that_keeps_all_revisions_is_warned_of(cluster: Cluster) -> None:

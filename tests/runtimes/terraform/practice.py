@@ -125,7 +125,7 @@ def place(root: Path, mirror: Path) -> Place:
 
 
 def lay_initialised(done: Path, folder: Path) -> None:
-    """Makes a folder one that Terraform was initialised in, as another was; making it anew is half of a short test."""
+    """Makes a folder one that Terraform was initialised in, as another was; initialising takes half of a short test."""
     folder.mkdir(parents=True)
     shutil.copytree(done / ".terraform", folder / ".terraform", symlinks=True)
     for name in (".terraform.lock.hcl", "cli.tfrc", "initialised.json", "schemas.json"):
