@@ -111,10 +111,11 @@ class _Writing:
 
     def _refuse_same(self, made: Sequence[_Made]) -> None:
         seen: dict[StackPath, str] = {}
+        by_path = {each.path: each for each in self._tree.stacks()}
         for each in made:
             if (other := seen.setdefault(each.path, each.application.name)) != each.application.name:
                 raise self._wrong(f"{other} and {each.application.name} would both be {each.path}", "drop one of them")
-            there = next((stack for stack in self._tree.stacks() if stack.path == each.path), None)
+            there = by_path.get(each.path)
             if there is not None and _written_for(there.directory / SITE_FILE) != self._site.name:
                 raise self._wrong(f"there is a stack {each.path} that was not written for the site", "rename it")
 
