@@ -19,6 +19,7 @@ import yaml
 from kcl.api import ParseCache
 from kcl.tools.imports.literals import value as literal
 from kcl.tools.imports.names import group_words, kind_name, schema_name
+from tests.json_schema import validator
 from tests.kcl.conformance import corpus
 from tests.kcl.tools.imports.drawing import CannotDraw, changed, drawn
 from tests.kcl.tools.imports.importing import K8S, imported, is_template, ours, theirs
@@ -140,7 +141,7 @@ def _compared(
                 name: each for name, each in schema.get("properties", {}).items() if name in plain.get("properties", {})
             },
         }
-        oracle = _validator()(plain)
+        oracle = validator(plain)
         candidates = []
         for _ in range(_OBJECTS):
             try:
@@ -176,10 +177,3 @@ def test_packages_accept_what_their_definitions_accept(tmp_path: Path) -> None:
                 wrong.append(f"{path.name}: {verdict}: {told[:1500]}\n{problem[:700]}")
     assert wrong == [], f"{len(wrong)} of {sum(counts.values())}:\n" + "\n".join(wrong[:20])
     assert min(counts.values()) > 50, counts
-
-
-def _validator() -> Any:
-    """Imported when it is used: its formats are grammars, which take seconds to load wherever tests are collected."""
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator

@@ -382,17 +382,6 @@ class _Taking:
             self.process.abandon()
 
 
-class _Turn:
-    """Goes to the first that takes it, of a thread that may never come to run and who waits for it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def is_taken(self) -> bool:
-        """Whether it is taken with this, and was not before."""
-        return self._lock.acquire(blocking=False)
-
-
 class Evaluators:
     """The processes of this one. Safe to use from any thread."""
 
@@ -473,19 +462,19 @@ class Evaluators:
                 )
             process, request = begun
             take.process = process
-            turn = _Turn()
+            turn = threading.Lock()  # of who sees it to its end: a thread that was asked for may never begin
             try:
                 await request.answered()
-                if request.has_value and turn.is_taken():
-                    return self._first_of(process, request)
+                if request.has_value:
+                    return self._first_in(turn, process, request)
                 return await anyio.to_thread.run_sync(self._first_in, turn, process, request, abandon_on_cancel=True)
             except BaseException:
-                if turn.is_taken():  # else somebody sees to it already; a thread that was asked for may never begin
+                if turn.acquire(blocking=False):
                     threading.Thread(target=self._see_to_end, args=begun, name="wb-abandoned", daemon=True).start()
                 raise
 
-    def _first_in(self, turn: _Turn, process: Process, request: _Request) -> tuple[Any, Rest]:
-        if not turn.is_taken():
+    def _first_in(self, turn: threading.Lock, process: Process, request: _Request) -> tuple[Any, Rest]:
+        if not turn.acquire(blocking=False):
             raise _Abandoned
         return self._first_of(process, request)
 

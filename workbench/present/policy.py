@@ -17,6 +17,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.present.text_changes import end_of
 from workbench.project import WorkbenchError
 from workbench.project.policy import Waiver
+from workbench.words import counted
 
 
 def finding_line(found: PolicyFinding, root: Path, glyphs: Glyphs) -> Line:
@@ -76,11 +77,11 @@ def _sign(found: PolicyFinding, glyphs: Glyphs) -> Span:
 def report_line(report: PolicyReport, glyphs: Glyphs) -> Line:
     """`policies: ✗ 1 error  ! 2 warnings  ✓ 1 waived  of 4`"""
     counts = (
-        (len(report.refusing), "error", glyphs.bad, Tone.BAD),
-        (len(report.warnings), "warning", glyphs.finding, Tone.WARN),
-        (len(report.waived), "waived", glyphs.good, Tone.MUTED),
+        (len(report.refusing), "error", "errors", glyphs.bad, Tone.BAD),
+        (len(report.warnings), "warning", "warnings", glyphs.finding, Tone.WARN),
+        (len(report.waived), "waived", "waived", glyphs.good, Tone.MUTED),
     )
-    said = [Span(f"{sign} {_counted(count, word)}  ", tone) for count, word, sign, tone in counts if count]
+    said = [Span(f"{sign} {counted(count, one, many)}  ", tone) for count, one, many, sign, tone in counts if count]
     passed = Span(f"{glyphs.good} nothing found  ", Tone.GOOD)
     return line(Span("policies: ", Tone.MUTED), *(said or [passed]), Span(f"{len(report.judged)} asked", Tone.MUTED))
 
@@ -96,16 +97,15 @@ def judgement_lines(judged: Judgement, root: Path, glyphs: Glyphs) -> Iterator[L
     if not report.judged:
         yield line(f"{judged.stack}: ", Span("no policy is about what it says", Tone.MUTED))
     elif not report.findings:
-        yield line(
-            f"{judged.stack}: ", Span(f"{glyphs.good} {_counted(len(report.judged), 'policy')} passed", Tone.GOOD)
-        )
+        passed = f"{glyphs.good} {counted(len(report.judged), 'policy', 'policies')} passed"
+        yield line(f"{judged.stack}: ", Span(passed, Tone.GOOD))
     else:
         counts = (
-            (len(report.refusing), "error", Tone.BAD),
-            (len(report.warnings), "warning", Tone.WARN),
-            (len(report.waived), "waived", Tone.MUTED),
+            (len(report.refusing), "error", "errors", Tone.BAD),
+            (len(report.warnings), "warning", "warnings", Tone.WARN),
+            (len(report.waived), "waived", "waived", Tone.MUTED),
         )
-        said = [Span(f"{_counted(count, word)}  ", tone) for count, word, tone in counts if count]
+        said = [Span(f"{counted(count, one, many)}  ", tone) for count, one, many, tone in counts if count]
         yield line(f"{judged.stack}: ", *said)
     for each in report.findings:
         yield line("    ", finding_line(each, root, glyphs))
@@ -115,7 +115,7 @@ def summary_line(judged: Sequence[Judgement], glyphs: Glyphs) -> Line:
     refused = sum(each.refuses for each in judged)
     unsure = sum(not each.is_certain for each in judged)
     rest = sum(each.is_certain and not each.refuses for each in judged)
-    parts = [Span(f"{_counted(len(judged), 'stack')}: ")]
+    parts = [Span(f"{counted(len(judged), 'stack')}: ")]
     if refused:
         parts.append(Span(f"{refused} with errors  ", Tone.BAD))
     if unsure:
@@ -203,10 +203,3 @@ def _finding(found: PolicyFinding, root: Path) -> dict[str, Any]:
         if waiver is None
         else {"until": str(waiver.until), "reason": waiver.reason, "expired": found.waiver is None},
     }
-
-
-def _counted(count: int, word: str) -> str:
-    if word == "waived":
-        return f"{count} waived"
-    plural = "policies" if word == "policy" else f"{word}s"
-    return f"{count} {word if count == 1 else plural}"

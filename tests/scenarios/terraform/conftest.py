@@ -11,10 +11,7 @@ import pytest
 
 from runtimes.sandbox.provider.mirror import ProviderMissing, install
 from runtimes.sandbox.server import Sandbox
-from tests.runtimes.terraform.practice import lay_initialised
 from tests.scenarios.terraform.orders import SAMPLE, STACK, TERRAFORM, Orders
-from workbench.project import StackPath
-from workbench.release.store import ReleaseStore
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +61,6 @@ async def fresh_orders(tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
 @pytest.fixture
 def orders(fresh_orders: Orders, cache: Path, initialised: Path) -> Orders:
     """Where Terraform is initialised, and nothing was planned yet."""
-    folder = ReleaseStore(fresh_orders.state_dir, fresh_orders.root).workspace_folder(StackPath.parse(STACK))
-    lay_initialised(initialised, folder)
     fresh_orders.cache = cache
+    fresh_orders.initialise(initialised)
     return fresh_orders

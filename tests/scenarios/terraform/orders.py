@@ -17,10 +17,12 @@ from runtimes.base import Address, TerraformId
 from runtimes.sandbox.provider import WORLD_VARIABLE, World
 from runtimes.sandbox.server import Sandbox
 from runtimes.terraform.folder import Folder
+from tests.runtimes.terraform.practice import lay_initialised
 from workbench.engine.changes import Change
 from workbench.engine.events import ApplyFinished, Event, Outcome
 from workbench.engine.plan import Plan
-from workbench.project import Stack
+from workbench.project import Stack, StackPath
+from workbench.release.store import ReleaseStore
 from workbench.session import Session
 from workbench.settings import Settings
 
@@ -110,6 +112,10 @@ class Orders:
     @property
     def has_folder(self) -> bool:
         return any(self.state_dir.glob("terraform/**/orders/dev/main.tf.json"))
+
+    def initialise(self, done: Path) -> None:
+        """Makes the folder of the stack one that Terraform was initialised in, as another was for the same cache."""
+        lay_initialised(done, ReleaseStore(self.state_dir, self.root).workspace_folder(StackPath.parse(STACK)))
 
     # Through the library
 

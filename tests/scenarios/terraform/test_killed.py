@@ -203,7 +203,9 @@ REPLACEMENTS = (
 )
 
 
-async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(tmp_path: Path, mirror: Path) -> None:
+async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(
+    tmp_path: Path, mirror: Path, cache: Path, initialised: Path
+) -> None:
     root = tmp_path / "konfig"
     shutil.copytree(SAMPLE, root)
     base = root / "storefront/orders/base/base.k"
@@ -214,7 +216,6 @@ async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(t
     text = text.replace("\n_password", '\n_zone = option("zone", default="a")\n_password', 1)
     base.write_text(text + SECOND_RUN)
 
-    prepared = await _prepared(root, tmp_path, mirror)
     lanes = asyncio.Semaphore(LANES)
     rng = random.Random(SEED)
 
@@ -229,10 +230,10 @@ async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(t
         waits = [rng.uniform(0, each.jitter_seconds) for each in moments]
         home = tmp_path / f"life-{name}"
         home.mkdir()
-        if not moments[0].is_fresh:
-            shutil.copytree(prepared, home / "state", symlinks=True)
         async with lanes, Sandbox(clusters=2, seed=1) as sandbox:
-            orders = Orders(root, home, mirror, sandbox, tmp_path / "cache")
+            orders = Orders(root, home, mirror, sandbox, cache)
+            if not moments[0].is_fresh:
+                orders.initialise(initialised)
             try:
                 for moment, wait in zip(moments, waits, strict=True):
                     try:
@@ -255,18 +256,6 @@ async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(t
     failed = [each for end in ends for each in end]
     count = sum(map(len, lives))
     assert not failed, f"{len(failed)} of {count} moments (seed {SEED}):\n" + "\n".join(failed)
-
-
-async def _prepared(root: Path, home: Path, mirror: Path) -> Path:
-    """Returns the state folder of a stack that was planned once: Terraform need not be initialised again."""
-    async with Sandbox(clusters=2, seed=1) as sandbox:
-        place = home / "prepared"
-        place.mkdir()
-        orders = Orders(root, place, mirror, sandbox, home / "cache")
-        session = orders.session()
-        await session.plan(session.select(STACK))
-        await orders.close()
-        return orders.state_dir
 
 
 async def _live(life: Life, moment: Moment, wait: float) -> None:

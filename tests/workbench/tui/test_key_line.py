@@ -25,7 +25,6 @@ async def test_a_click_presses_the_key_it_falls_on(tmp_path: Path) -> None:
     async with workbench(tmp_path, Clusters("hz", "sh")).run_test(size=(120, 40)) as pilot:
         await opened(pilot)
         await until(pilot, lambda: "? Keys" in shown(line_of(pilot)))
-        await pilot.hover(KeyLine, offset=(shown(line_of(pilot)).index("? Keys") + 3, 0))
         await pilot.click(KeyLine, offset=(shown(line_of(pilot)).index("/ Filter") + 2, 0))
         await until(pilot, lambda: getattr(pilot.app.focused, "id", "") == "prompt")
 

@@ -15,6 +15,7 @@ from workbench.engine.plan import Confirmation, Level, Plan
 from workbench.engine.plan_file import SavedPlan, saved_of
 from workbench.engine.rollout.reading import changed_reads
 from workbench.engine.stack_order import ranks
+from workbench.words import counted
 
 _RUN_DIGITS = 8
 _PROTECTED = "the stack is protected"
@@ -86,17 +87,13 @@ class BlastRadius:
 
     def __str__(self) -> str:
         """`3 stacks in 2 clusters: 12 resources change, 4 restart pods, 1 is deleted`"""
-        parts = [f"{_counted(self.resources, 'resource')} change{'s' if self.resources == 1 else ''}"]
+        parts = [f"{counted(self.resources, 'resource')} change{'s' if self.resources == 1 else ''}"]
         parts.append(f"{self.restarts} restart{'s' if self.restarts == 1 else ''} pods")
         parts.append(f"{self.deletions} {'is' if self.deletions == 1 else 'are'} deleted")
         if self.open:
-            parts.append(f"not all known yet of {_counted(self.open, 'stack')}")
-        where = _counted(len(self.clusters), "place")
-        return f"{_counted(self.stacks, 'stack')} in {where}: {', '.join(parts)}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+            parts.append(f"not all known yet of {counted(self.open, 'stack')}")
+        where = counted(len(self.clusters), "place")
+        return f"{counted(self.stacks, 'stack')} in {where}: {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +239,7 @@ class FleetPlan:
         reasons += [f"{stack}: {each}" for stack, deferred in self.deferred.items() for each in deferred.reasons]
         if not reasons:
             return Confirmation(Level.YES, "yes", (str(radius),))
-        phrase = f"{self.verb} {_counted(radius.resources, 'resource')} of {_counted(radius.stacks, 'stack')}"
+        phrase = f"{self.verb} {counted(radius.resources, 'resource')} of {counted(radius.stacks, 'stack')}"
         return Confirmation(Level.PHRASE, phrase, (str(radius), *reasons))
 
     def approve(self, confirm: str) -> None:

@@ -32,8 +32,8 @@ class _Key:
 class KeyLine(Widget, can_focus=False):
     """Draws the keys as one widget, and only where others are to be seen than before.
 
-    Textual's Footer mounts a widget a key, and mounts all of them again with each change of focus: three in four
-    widgets of a screen were its. A click presses the key; where there is no room for all, the mouse wheel moves on.
+    Textual's Footer mounts a widget a key, and mounts all of them again with each change of focus: most of what a
+    screen mounted was its. A click presses the key; where there is no room for all, the mouse wheel moves on.
     """
 
     ALLOW_SELECT = False
@@ -69,6 +69,7 @@ class KeyLine(Widget, can_focus=False):
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
     def _changed(self, screen: Screen[object]) -> None:
+        # while another window has the focus no widget of this one has it, and keys come and go with that
         if screen is not self.screen or not self.is_attached or not self.app.app_focus:
             return
         shown: dict[str, _Key] = {}

@@ -11,6 +11,7 @@ import pytest
 
 from kcl.cli import main
 from kcl.tools.imports.literals import value as literal
+from tests.json_schema import validator
 from tests.kcl.tools.imports.importing import imported, ours, theirs
 
 _FILES = {
@@ -113,7 +114,7 @@ def test_it_takes_what_the_schemas_take(folder: Path) -> None:
     document = json.loads(_doc(folder, "-o", "-")[1])
     schema = {**document, "$ref": "#/components/schemas/models.Server"}
     for instance, expected in _INSTANCES:
-        assert _validator()(schema).is_valid(instance) is expected, instance
+        assert validator(schema).is_valid(instance) is expected, instance
         (folder / "main.k").write_text(f"import models\na = models.Server {literal(instance)}\n")
         assert (ours([folder / "main.k"], folder, {}) == "") is expected, instance
 
@@ -137,10 +138,3 @@ def test_it_is_brought_up_to_date_as_pages_are(folder: Path) -> None:
     (folder / "docs/openapi.json").write_text("{}")
     status, _, err = _doc(folder)
     assert status == 2 and "nothing was written" in err
-
-
-def _validator() -> Any:
-    """Imported when it is used: its formats are grammars, which take seconds to load wherever tests are collected."""
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator

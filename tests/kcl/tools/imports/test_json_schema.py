@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kcl.tools.imports.literals import value as literal
+from tests.json_schema import validator
 from tests.kcl.tools.imports.drawing import changed, drawn
 from tests.kcl.tools.imports.importing import imported, ours, theirs
 
@@ -164,7 +165,7 @@ def test_accepts_what_the_schema_accepts(name: str, tmp_path: Path) -> None:
     (tmp_path / "thing.json").write_text(json.dumps(document))
     ran = imported(tmp_path, "-m", "jsonschema", "thing.json")
     assert ran.status == 0, ran.err
-    oracle = _validator()(document)
+    oracle = validator(document)
     rng = random.Random(name)
     candidates = [{"value": each} for each in _BY_HAND.get(name, ())]
     for _ in range(6):
@@ -199,10 +200,3 @@ def test_formats_that_are_not_checked_are_named_where_the_elements_have_them(tmp
     assert made.status == 0, made
     for said in (made.out + made.err, "".join(each.read_text() for each in (tmp_path / "net.k").rglob("*.k"))):
         assert "the format cidr is not checked" in said and "the format ipv4 is not checked" in said
-
-
-def _validator() -> Any:
-    """Imported when it is used: its formats are grammars, which take seconds to load wherever tests are collected."""
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator
