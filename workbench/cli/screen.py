@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
@@ -13,6 +15,8 @@ from workbench.words import counted
 if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.tui.app import WorkbenchApp
+
+_TERMINAL_SECONDS: Final = 1.0
 
 
 def open_screen(context: Context, *, open_at: str = "", message: str = "") -> int:
@@ -44,10 +48,23 @@ async def shown(app: WorkbenchApp) -> int | None:
     not look at it again each time that a large table came."""
     gc.freeze()
     app.color_system = app.console.color_system
+    watching = asyncio.create_task(_end_with_terminal(app))
     try:
         return await app.run_async(mouse=app.session.settings.has_mouse)
     finally:
+        watching.cancel()
         app.leave()
+
+
+async def _end_with_terminal(app: WorkbenchApp) -> None:
+    """Ends it when its terminal is gone and no signal told so, as under `make`, which waits and hands nothing on: what
+    reads keys would go on reading that there are none, on half a processor.
+    """
+    if not os.isatty(sys.stdin.fileno()):
+        return
+    while os.isatty(sys.stdin.fileno()):  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(_TERMINAL_SECONDS)
+    app.exit()
 
 
 def ended(result: int | None, return_code: int | None) -> int:

@@ -38,6 +38,12 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._end, keys)
 
+    def hang_up(self) -> None:
+        """It is not the terminal that controls the process, which therefore gets no SIGHUP."""
+        if self._end >= 0:
+            os.close(self._end)
+        self._end = -1
+
     def code(self) -> int:
         """Reads on, as a terminal does, until the process has ended."""
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -71,14 +77,14 @@ def opened(folder: Path) -> Iterator[Terminal]:
         },
     )
     os.close(other)
+    terminal = Terminal(process, end)
     try:
-        terminal = Terminal(process, end)
         terminal.until(b"stacks")
         yield terminal
     finally:
         process.kill()
         process.wait()
-        os.close(end)
+        terminal.hang_up()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
@@ -86,6 +92,12 @@ def test_a_signal_is_not_leaving_by_hand(tmp_path: Path, number: signal.Signals)
     with opened(tmp_path) as terminal:
         terminal.process.send_signal(number)
         assert terminal.code() == 130
+
+
+def test_a_terminal_that_is_gone_ends_the_screens_though_no_signal_says_so(tmp_path: Path) -> None:
+    with opened(tmp_path) as terminal:
+        terminal.hang_up()
+        assert terminal.process.wait(PATIENCE_SECONDS) == 130
 
 
 def test_leaving_by_hand_is_success(tmp_path: Path) -> None:
