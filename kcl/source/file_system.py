@@ -9,13 +9,13 @@ paths or paths relative to the process's working directory.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from stat import S_ISDIR, S_ISREG
 from typing import Protocol
 
 from kcl.diagnostics import Code, KclError, error
-from kcl.memo.inputs import Clock, Stamp, direct_stamps, now, stamp, stamp_of, stamps
-from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git, is_normal
+from kcl.memo.inputs import Clock, Leads, Stamp, direct_stamps, now, stamp, stamp_as_it_is, stamp_of, stamps
+from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git
 from kcl.regular import is_given, open_there, read_given, read_regular
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -253,33 +253,44 @@ class InMemoryFileSystem:
 
 
 class OverlayFileSystem:
-    """`base` with some files replaced or added; nothing is ever written to `base`."""
+    """`base` with some files replaced or added, by every name that links give them; nothing is ever written to `base`.
+
+    A file of `files` that is named exactly as somebody asks for it goes before one that is reached by a link, and
+    `base` says first whether a link may be followed. Where links lead is kept until many stamps are asked for, which
+    is what a run begins with.
+    """
 
     def __init__(self, base: FileSystem, files: Mapping[str, str | bytes]) -> None:
         self.base = base
-        self._top = InMemoryFileSystem(files)
+        self._leads = Leads()
+        named = {_normal(path): content for path, content in files.items()}
+        self._top = InMemoryFileSystem({**{self._leads.of(path): text for path, text in named.items()}, **named})
         self._touched = self._top.paths
 
     def overlays_nothing(self) -> bool:
         return not self._touched
 
     def read_text(self, path: str) -> str:
-        return self._holder(path).read_text(path)
+        holder, place = self._holder(path)
+        return holder.read_text(place)
 
     def read_bytes(self, path: str) -> bytes:
-        return self._holder(path).read_bytes(path)
+        holder, place = self._holder(path)
+        return holder.read_bytes(place)
 
     def is_file(self, path: str) -> bool:
-        return self._top.is_file(path) or self.base.is_file(path)
+        return self._top.is_file(path) or self.base.is_file(path) or self._shows(path, self._top.is_file)
 
     def is_dir(self, path: str) -> bool:
-        return self._top.is_dir(path) or self.base.is_dir(path)
+        return self._top.is_dir(path) or self.base.is_dir(path) or self._shows(path, self._top.is_dir)
 
     def exists(self, path: str) -> bool:
-        return self._top.exists(path) or self.base.exists(path)
+        return self._top.exists(path) or self.base.exists(path) or self._shows(path, self._top.exists)
 
     def list_dir(self, path: str) -> list[str]:
-        return sorted({*self._top.list_dir(path), *self.base.list_dir(path)})
+        below = self.base.list_dir(path)
+        place = self._place(path)
+        return sorted({*self._top.list_dir(path), *below, *(self._top.list_dir(place) if place is not None else ())})
 
     def refusal(self, path: str) -> Refusal | None:
         return None if self._top.exists(path) else self.base.refusal(path)
@@ -288,25 +299,58 @@ class OverlayFileSystem:
         return self.base.plain_folders()
 
     def stamp(self, path: str) -> Hashable | None:
-        if path not in self._touched and is_normal(path):
+        place = path if path in self._touched else self._place(path)
+        if place is None:
             return self.base.stamp(path)
-        top = self._top.stamp(path)
-        if top is False:
-            return self.base.stamp(path)
-        if not isinstance(top, tuple):
-            return top
-        below = self.base.stamp(path)
+        top, below = self._top.stamp(place), self.base.stamp(path)
         return None if below is None else (top, below)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        self._leads = Leads()
         asked = list(paths)
         found = self.base.stamps(asked)
         for path in self._touched.intersection(asked):
             found[path] = self.stamp(path)
+        for path in self._linked(found):
+            found[path] = self.stamp(path)
         return found
 
-    def _holder(self, path: str) -> FileSystem:
-        return self._top if self._top.is_file(path) else self.base
+    def _holder(self, path: str) -> tuple[FileSystem, str]:
+        """Who has a file, and by which name."""
+        if self._top.is_file(path):
+            return self._top, path
+        place = self._place(path)
+        is_replaced = place is not None and self._top.is_file(place) and self.base.refusal(path) is None
+        return (self._top, place) if is_replaced and place is not None else (self.base, path)
+
+    def _place(self, path: str) -> str | None:
+        """Where a path leads that leads to something of the overlay; None for another, and where that is no file."""
+        normal = _normal(path)
+        if normal in self._touched:
+            return normal
+        try:
+            place = self._leads.of(normal)
+        except (OSError, ValueError):  # what is no path leads nowhere
+            return None
+        return place if place in self._touched else None
+
+    def _shows(self, path: str, is_there: Callable[[str], bool]) -> bool:
+        """Whether the overlay has it where a link leads of which `base` has nothing."""
+        place = self._place(path)
+        return place is not None and is_there(place) and self.base.refusal(path) is None
+
+    def _linked(self, found: Mapping[str, Hashable | None]) -> list[str]:
+        """Those of the paths that may reach something of the overlay by another name.
+
+        Their stamps tell it of what is there, which are of what links lead to; what is not there is looked at.
+        """
+        same = {_identity(stamp) for stamp in map(stamp_as_it_is, self._touched) if stamp}
+        return [
+            path
+            for path, stamp in found.items()
+            if path not in self._touched
+            and (_identity(stamp) in same if isinstance(stamp, tuple) else self._place(path) is not None)
+        ]
 
 
 class RecordingFileSystem:
@@ -391,6 +435,11 @@ def bounds_of(file_system: FileSystem) -> Bounds | None:
     if isinstance(file_system, OverlayFileSystem):
         return bounds_of(file_system.base)
     return file_system.bounds if isinstance(file_system, BoundedFileSystem) else None
+
+
+def _identity(stamp: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """Inode and device, which end a stamp of the disk."""
+    return stamp[-2:]
 
 
 def _normal(path: str) -> str:

@@ -31,6 +31,7 @@ from runtimes.terraform.state import UnreadableState
 from tests.attacks.hostile_documents import JSON, SLOW_TO_REFUSE, TOML, YAML
 from workbench.engine import compile as engine_compile
 from workbench.engine import plan_file, spec
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.fleet_plan import file as fleet_plan_file
 from workbench.present import value_changes
@@ -63,7 +64,8 @@ def _definitions(file: Path) -> object:
     folder = file.parent / "crd"
     folder.mkdir()
     file.rename(folder / "a.yaml")
-    return list(engine_compile._definitions(SimpleNamespace(project_directory=file.parent)))  # type: ignore[arg-type]
+    stack = SimpleNamespace(project_directory=file.parent)
+    return list(engine_compile._definitions(stack, CompileInputs()))  # type: ignore[arg-type]
 
 
 def _spec(file: Path) -> object:

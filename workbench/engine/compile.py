@@ -17,6 +17,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
@@ -109,7 +110,7 @@ def _compiled(
 
     _check_size(result.documents, stack)
     spec = build(
-        [*result.documents[before:], *_definitions(stack)],
+        [*result.documents[before:], *_definitions(stack, inputs)],
         stack=str(stack.path),
         lookup=lookup_in(result.provenance, before),
         drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
@@ -216,10 +217,11 @@ def program_of(stack: Stack, inputs: CompileInputs, clock: Clock = now) -> Stack
         raise EngineError(finding.message, where=finding.where, hint=finding.hint or "correct the file")
     for name in (_STACK_SETTINGS, _MODULE):
         refuse_foreign(stack.directory / name, stack.directory)
-    has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
+    settings = stack.directory / _STACK_SETTINGS
+    has_settings = settings.is_file() or inputs.overlaid(settings) is not None
     for each in inputs.settings:
         path = stack.directory / each
-        if not path.is_file() and path not in inputs.overlay:
+        if not path.is_file() and inputs.overlaid(path) is None:
             raise EngineError(
                 "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
             )
@@ -293,7 +295,8 @@ def with_settings_of(folder: Path, files: Iterable[str], inputs: CompileInputs) 
     for each in files:
         path = folder / each
         with contextlib.suppress(OSError, UnicodeDecodeError, DocumentError):
-            told |= _text_options(inputs.overlay.get(path) or read_text(path))
+            text = inputs.overlaid(path)
+            told |= _text_options(read_text(path) if text is None else text)
     return replace(inputs, options={**told, **inputs.options}) if told else inputs
 
 
@@ -378,7 +381,7 @@ def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:
 
 
 def _kcl_files(folder: Path, inputs: CompileInputs) -> list[str]:
-    found = {each for each in inputs.overlay if each.parent == folder}
+    found = set(inputs.overlaid_in(folder))
     if folder.is_dir():
         found |= set(folder.iterdir())
     return [str(each) for each in sorted(found) if each.suffix == ".k" and not each.stem.endswith("_test")]
@@ -392,14 +395,16 @@ def _told(stack: Stack) -> api.Settings:
     return api.Settings(options=tuple(told), is_public=True)
 
 
-def _definitions(stack: Stack) -> Iterator[Any]:
+def _definitions(stack: Stack, inputs: CompileInputs) -> Iterator[Any]:
     """Yields the custom resource definitions kept beside the stacks of a project."""
     folder = stack.project_directory / "crd"
     refuse_foreign(folder, stack.project_directory)
-    for file in sorted(folder.glob("*.y*ml")) if folder.is_dir() else ():
+    found = {*(folder.iterdir() if folder.is_dir() else ()), *inputs.overlaid_in(folder)}
+    for file in sorted(each for each in found if fnmatchcase(each.name, "*.y*ml")):
         refuse_foreign(file, stack.project_directory)
         try:
-            yield from pickle.loads(_definitions_in(read_text(file)))
+            text = inputs.overlaid(file)
+            yield from pickle.loads(_definitions_in(read_text(file) if text is None else text))
         except DocumentError as error:
             message = f"cannot be read as YAML: {error.problem}"
             raise SpecInvalid(message, where=error.place(str(file)), hint="correct the file") from error

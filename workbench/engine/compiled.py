@@ -31,6 +31,20 @@ class CompileInputs:
         """The same as plain dictionaries, which any process can be sent."""
         return CompileInputs(dict(self.options), self.settings, dict(self.overlay))
 
+    def overlaid(self, path: Path) -> str | None:
+        """Returns the text that a file has instead of its own, by whatever name it is edited; None without one."""
+        if not self.overlay:
+            return None
+        found = self.overlay.get(path)
+        return self.overlay.get(path.resolve()) if found is None else found
+
+    def overlaid_in(self, folder: Path) -> frozenset[Path]:
+        """Returns the files of a folder that have another text, or are there only in the overlay, by its name."""
+        if not self.overlay:
+            return frozenset()
+        names = (folder, folder.resolve())
+        return frozenset(folder / each.name for each in self.overlay if each.parent in names)
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledStack:

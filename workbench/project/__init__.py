@@ -37,7 +37,7 @@ from workbench.project.errors import (
     UnknownStack,
     WorkbenchError,
 )
-from workbench.project.impact import Impact, affected
+from workbench.project.impact import Impact, affected, meant, with_targets
 from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.outputs import Output
 from workbench.project.terraform import TerraformOptions, provider_lock
@@ -77,9 +77,11 @@ __all__ = [
     "find_root",
     "is_git",
     "lies_below",
+    "meant",
     "named",
     "provider_lock",
     "refuse_foreign",
     "refuse_outside",
     "top",
+    "with_targets",
 ]

@@ -13,6 +13,7 @@ from kcl.records import dataclass, replace
 from workbench.project import (
     Stack,
     WorkbenchError,
+    with_targets,
 )
 from workbench.session.opened import Opened
 
@@ -118,8 +119,7 @@ class Compiling(Opened):
 
         plugins = self._plain_plugins()
         self.refuse_outside(folder)
-        # a link is meant itself, and not what it leads to
-        chosen = None if only is None else tuple((self._root / each).parent.resolve() / each.name for each in only)
+        chosen = None if only is None else with_targets(self._root, only)
         return prepare(
             Wanted(
                 self.tree(),

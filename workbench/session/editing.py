@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcl.records import replace
-from workbench.project import Stack, WorkbenchError
+from workbench.project import Stack, WorkbenchError, meant
 from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
@@ -115,11 +116,14 @@ class Editing(Changing):
         from workbench.engine.impact import compare
 
         before = await self._side(stack, edits.base, "before")
-        is_read = not before.failure and any(each in before.read for each in edits.files)
+        reading = {} if before.failure else meant(before.read, edits.files)
+        before = replace(before, read=before.read.union(file for file, by in reading.items() if by))
+        is_read = any(reading.values())
         after = await self._side(stack, edits.inputs, "after") if is_read or before.failure else before
         return await anyio.to_thread.run_sync(compare, before, after, edits.files, seal)
 
     async def _side(self, stack: Stack, inputs: CompileInputs, name: str) -> Compiled:
+        from workbench.engine.compile_all import read_by
         from workbench.engine.impact import Compiled, Failure
 
         side = Compiled(stack, self.tree().clusters)
@@ -128,7 +132,8 @@ class Editing(Changing):
         except WorkbenchError as error:
             failure = Failure(name, error.message, error.where, error.hint)
             return replace(side, failure=failure, read=self._read.get(stack.path, frozenset()))
-        return replace(side, spec=compiled.spec, read=compiled.dependencies)
+        own, shared = read_by(stack, compiled.dependencies)
+        return replace(side, spec=compiled.spec, read=frozenset(map(Path, own | shared)))
 
     async def write_edits(self, stack: Stack, edits: WhatIf, expected: Sequence[FieldSet]) -> None:
         """Writes the files and compiles them once more, as they are on disk.

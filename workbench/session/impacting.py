@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcl.records import replace
-from workbench.project import StackPath, WorkbenchError
+from workbench.project import StackPath, WorkbenchError, with_targets
 from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class Impacting(Changing):
                 hint="check out its end, and name its beginning only",
             )
         given = inputs or CompileInputs()
-        # a link is a file of its own
-        named = tuple(Path(self._root, each).parent.resolve() / Path(each).name for each in files)
+        named = with_targets(self._root, files)
         report = await find_impact(
             Question(
                 self._root,

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem
+from kcl.memo.inputs import Moment, now
+from kcl.reach import Bounds
+from kcl.source import BoundedFileSystem, FileSystem, InMemoryFileSystem, OsFileSystem, OutsideBounds, OverlayFileSystem
 
 FILES: dict[str, str | bytes] = {
     "a/main.k": "a = 1\n",
@@ -72,6 +74,48 @@ def test_an_overlay_adds_files_and_their_directories_and_writes_nothing(tmp_path
     assert files.list_dir(str(tmp_path)) == ["a", "new", "top.k"]
     assert files.read_text(str(tmp_path / "new/x.k")) == "x = 1"
     assert not (tmp_path / "new").exists()
+
+
+def _later() -> Moment:
+    at, since = now()
+    return at + 10**10, since + 10**10
+
+
+@pytest.mark.parametrize("edited", ["a/main.k", "folder/main.k", "file.k"])
+def test_an_overlay_replaces_a_file_by_all_its_names(tmp_path: Path, edited: str) -> None:
+    on_disk(tmp_path)
+    names = [tmp_path / each for each in ("a/main.k", "folder/main.k", "file.k")]
+    (tmp_path / "folder").symlink_to("a")
+    (tmp_path / "file.k").symlink_to("folder/main.k")
+    bounded = BoundedFileSystem(Bounds(str(tmp_path)), _later)  # for which all of them are settled
+    files = OverlayFileSystem(bounded, {str(tmp_path / edited): "edited = 1\n"})
+    assert {files.read_text(str(each)) for each in names} == {"edited = 1\n"}
+    every = [str(each) for each in (*names, tmp_path / "top.k")]
+    before, after = bounded.stamps(every), files.stamps(every)
+    assert None not in before.values() and {path for path in every if after[path] == before[path]} == {every[-1]}
+    assert all(files.stamp(path) == after[path] for path in every)
+
+
+def test_an_overlay_adds_to_a_folder_by_all_its_names(tmp_path: Path) -> None:
+    on_disk(tmp_path)
+    (tmp_path / "folder").symlink_to("a")
+    files = OverlayFileSystem(OsFileSystem(), {str(tmp_path / "a/new/x.k"): "x = 1"})
+    assert files.list_dir(str(tmp_path / "folder")) == ["base", "main.k", "new"]
+    assert files.is_dir(str(tmp_path / "folder/new")) and files.exists(str(tmp_path / "folder/new/x.k"))
+    assert files.is_file(str(tmp_path / "folder/new/x.k")) and not files.is_file(str(tmp_path / "folder/new/y.k"))
+
+
+def test_a_link_out_of_the_bounds_is_refused_whatever_lies_over_what_it_leads_to(tmp_path: Path) -> None:
+    on_disk(tmp_path)
+    (tmp_path / "within").mkdir()
+    (tmp_path / "within/out.k").symlink_to("../top.k")
+    (tmp_path / "within/above").symlink_to("..")
+    bounded = BoundedFileSystem(Bounds(str(tmp_path / "within")))
+    files = OverlayFileSystem(bounded, {str(tmp_path / "top.k"): "edited = 1\n"})
+    with pytest.raises(OutsideBounds):
+        files.read_text(str(tmp_path / "within/out.k"))
+    with pytest.raises(OutsideBounds):
+        files.list_dir(str(tmp_path / "within/above"))
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

@@ -130,6 +130,20 @@ def test_a_link_is_read_by_who_reads_through_it(wb: Wb, shop: Path) -> None:
     assert [each["reads"] for each in document["stacks"]] == [["models"], ["models"]] and document["unread"] == []
 
 
+@pytest.mark.parametrize("name", ["models/server.k", "real/server.k"])
+def test_a_file_is_meant_by_all_its_names(wb: Wb, shop: Path, name: str) -> None:
+    (shop / "real").mkdir()
+    (shop / "models/server.k").rename(shop / "real/server.k")
+    (shop / "models/server.k").symlink_to("../real/server.k")
+    wb("compile", "--all", "--jobs", "1")
+    commit(shop)
+    edit(shop, "real/server.k", "replicas = s.replicas", "replicas = s.replicas + 1")
+    ended = wb("impact", name, "-o", "json")
+    assert ended.code == 1 and states(ended) == {"web/dev": "changed", "web/prod": "changed"}, ended.text
+    assert ended.json()["unread"] == []
+    assert wb("compile", "--all", "--jobs", "1", "--changed", name).out.startswith("2 compiled in ")
+
+
 def test_what_cannot_be_compiled_is_not_known(wb: Wb, shop: Path) -> None:
     (shop / "web/dev/main.k").write_text("}{\n")
     ended = wb("impact")
