@@ -89,7 +89,7 @@ def _left(recovery: Recovery) -> dict[str, tuple[str, ...]]:
     for target in recovery.held:
         if target.hold is not Hold.DONE_BEFORE:
             for name in begun.intersection(target.hostnames):
-                found.setdefault(name, []).append(f"{target.key.namespace}/{target.key.name}")
+                found.setdefault(name, []).append(target.key.path)
     return {name: tuple(pods) for name, pods in found.items()}
 
 

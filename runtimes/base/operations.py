@@ -213,6 +213,9 @@ class LiveOperations(Protocol):
     async def cordon(self, node: LiveNode) -> None:
         """Marks the node so that nothing new is scheduled on it; a cordoned one stays as it is."""
 
+    async def uncordon(self, node: LiveNode) -> None:
+        """Takes that mark away."""
+
     async def scale(self, ref: WorkloadRef, replicas: int) -> None: ...
 
     async def record(self, namespace: str, name: str) -> Record | None:

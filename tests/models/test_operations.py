@@ -17,7 +17,7 @@ from tests.workbench.cli.test_recovering import phrase, pods, running
 from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.plugins import RepositoryPlugins
 from workbench.engine.recovery.compile import compile_now
-from workbench.engine.recovery.document import Operation, RecoveryDocument
+from workbench.engine.recovery.document import NodeRecord, Operation, RecoveryDocument
 from workbench.exit_codes import ExitCode
 
 SAMPLE = Path(__file__).parents[2] / "sample-konfig"
@@ -32,13 +32,16 @@ import models.recovery as rec
 
 _hosts = [h.split("=") for h in option("hostnames").split(",")]
 _cell = operations.Cell {name = "rack-7", cluster = "hz", nodes = [option("node")]}
-manifests.yaml_stream([operations.drain(_cell, option("step"), [rec.Host {
+_found = [rec.Host {
     hostname = h[0]
     cluster = "hz"
     namespace = "shop"
     pod = h[1]
     node = option("node")
-} for h in _hosts], "CHG-7")])
+} for h in _hosts]
+_step = option("step")
+_recovery = operations.fill(_cell, "CHG-7") if _step == "fill" else operations.drain(_cell, _step, _found, "CHG-7")
+manifests.yaml_stream([_recovery])
 """
 
 
@@ -77,6 +80,14 @@ async def test_a_cell_is_emptied_of_what_the_inventory_knows(cmdb: Cmdb) -> None
     assert {each.hostname for each in found.hosts} == {"h-1", "h-2"} and found.unresolved == ("h-lost",)
     found = await drained(cmdb, step="evict")
     assert (found.operation, found.limits.max_pods, found.limits.per_owner) == (Operation.EVICT, 4, 1)
+    assert found.nodes == ()
+
+
+async def test_all_nodes_of_a_cell_are_cordoned_and_given_back_whatever_is_on_them(cmdb: Cmdb) -> None:
+    cordoned = await drained(cmdb, step="cordon", nodes="n-1,n-2,n-4")
+    back = await drained(cmdb, step="uncordon", nodes="n-1,n-2,n-4", hostnames="")
+    assert back.nodes == cordoned.nodes == tuple(NodeRecord("hangzhou", name) for name in ("n-1", "n-2", "n-4"))
+    assert (back.operation, back.name, back.hosts) == (Operation.UNCORDON, "fill-rack-7", ())
 
 
 @pytest.mark.parametrize(
@@ -84,7 +95,6 @@ async def test_a_cell_is_emptied_of_what_the_inventory_knows(cmdb: Cmdb) -> None
     [
         ({"step": "evict", "hostnames": "h-1,h-2,h-3"}, "on no node of it"),
         ({"step": "evict", "cluster": "shanghai"}, "on no node of it"),
-        ({"step": "cordon", "nodes": "n-1,n-2,n-4"}, "or cordon these by hand"),
         ({"step": "both"}, "first cordon, then evict"),
     ],
 )
@@ -93,7 +103,7 @@ async def test_a_cell_that_is_another_is_refused(cmdb: Cmdb, options: dict[str, 
         await drained(cmdb, **options)
 
 
-async def test_both_steps_leave_a_node_empty(place: Place) -> None:
+async def test_both_steps_leave_a_node_empty_and_it_is_given_back(place: Place) -> None:
     given = await running(place)
     for package in ("operations", "recovery"):
         shutil.copytree(SAMPLE / "models" / package, place.root / "models" / package)
@@ -111,3 +121,11 @@ async def test_both_steps_leave_a_node_empty(place: Place) -> None:
 
     assert place.live("nodes", "", node)["spec"]["unschedulable"] is True
     assert [each for each in pods(place) if each["spec"].get("nodeName") == node] == []
+
+    shown = await place(*command, "step=fill")
+    assert shown.code == ExitCode.OK and "uncordon 1 node" in shown.err and "Nodes(1)" in shown.out, shown.text
+    done = await place(*command, "step=fill", "--confirm", phrase(shown))
+    assert done.code == ExitCode.OK, done.text
+    assert "unschedulable" not in place.live("nodes", "", node)["spec"]
+    trail = await place("audit")
+    assert f"Node/{node}" in trail.out and "uncordon" in trail.out

@@ -16,7 +16,14 @@ from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import ConfirmationRequired, Locked, Refused, StalePlan
-from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
+from workbench.engine.recovery.document import (
+    Host,
+    InventoryState,
+    Limits,
+    NodeRecord,
+    Operation,
+    RecoveryDocument,
+)
 from workbench.engine.recovery.events import (
     ClusterLost,
     RecoveryEvent,
@@ -25,10 +32,12 @@ from workbench.engine.recovery.events import (
     RecoveryStepStarted,
     RecoveryStepVerified,
 )
+from workbench.engine.recovery.hosts import is_recovered
 from workbench.engine.recovery.ledger import RunBegan
 from workbench.engine.recovery.values import (
     Hold,
     HostState,
+    PodKey,
     Recovery,
     RecoveryOutcome,
     RecoveryReport,
@@ -323,6 +332,71 @@ async def test_rollouts_nodes_and_scales(ground: Ground) -> None:
     cordon = await ground.session.recovery(document(ground.hosts(0), operation=Operation.CORDON))
     report, _ = await run(ground.session, cordon)
     assert report.counts() == {HostState.RECOVERED: 5}
+
+
+async def test_nodes_are_given_back_when_no_pod_leads_to_them(ground: Ground) -> None:
+    """By their names, or by what the incident remembers of the hosts that were there; what a node is, is looked at."""
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    live = sorted(each["metadata"]["name"] for _, each in ground.sandbox.clusters[0].store.items(("", "nodes"), None))
+
+    def is_cordoned(name: str) -> bool:
+        return bool(ground.sandbox.clusters[0].get("nodes", None, name)["spec"].get("unschedulable"))
+
+    first, other = (
+        ground.pods(0)[0]["spec"]["nodeName"],
+        next(n for n in live if n != ground.pods(0)[0]["spec"]["nodeName"]),
+    )
+    host = next(h for h in ground.hosts(0) if h.pod == ground.pods(0)[0]["metadata"]["name"])
+    change = {"hosts": [host], "reason": "CHG-1"}
+    named = (NodeRecord(NAMES[0], first), NodeRecord(NAMES[0], other))
+    cordon = await ground.session.recovery(document(**change, operation=Operation.CORDON, nodes=named))
+    assert cordon.phrase.startswith("cordon 2 nodes ") and {each.key.namespace for each in cordon.targets} == {
+        "shop",
+        "",
+    }
+    report, _ = await run(ground.session, cordon)
+    assert states(report) == dict.fromkeys(("h-001", f"{first}@hangzhou", f"{other}@hangzhou"), HostState.RECOVERED)
+    assert is_cordoned(first) and is_cordoned(other)
+    again = await ground.session.recovery(document(**change, operation=Operation.CORDON, nodes=named))
+    assert again.is_empty and {each.hold for each in again.targets} == {Hold.CORDONED, Hold.DONE_BEFORE}
+
+    # the pod is gone from the node, and so is the inventory's record of it
+    ground.sandbox.clusters[0].delete("pods", "shop", host.pod)
+    gone = replace(host, cluster="", namespace="", pod="", uid="", state=InventoryState.UNKNOWN)
+    lost = document([gone, Host("h-9", "", "", "", state=InventoryState.UNKNOWN)], operation=Operation.UNCORDON)
+    back = await ground.session.recovery(replace(lost, reason="CHG-1"))
+    assert [each.subject for each in back.steps] == [f"Node/{first}"] and back.phrase.startswith("uncordon 1 node ")
+    assert {each.hostname: each.state for each in back.hosts} == {"h-001": HostState.TO_DO, "h-9": HostState.UNKNOWN}
+    assert "name the node itself" in back.hosts[1].why
+    report, _ = await run(ground.session, back)
+    assert states(report) == {"h-001": HostState.RECOVERED, "h-9": HostState.UNKNOWN}
+    assert not is_cordoned(first) and is_cordoned(other)
+    elsewhere = await ground.session.recovery(replace(lost, reason="CHG-2"))
+    assert elsewhere.is_empty and not elsewhere.targets, "another incident remembers no cordon"
+
+    # another machine, which remembers nothing, is told the names
+    named = (*named, NodeRecord(NAMES[0], "n-lost"), NodeRecord(NAMES[0], other, uid="of-before"))
+    async with ground.open(state_dir=ground.home / "other") as machine:
+        rest = await machine.recovery(document([], operation=Operation.UNCORDON, nodes=named, reason="CHG-1"))
+        holds = {(each.key.name, each.hold) for each in rest.targets}
+        assert holds == {(first, Hold.UNCORDONED), (other, None), ("n-lost", Hold.NOT_FOUND), (other, Hold.REPLACED)}
+        report, _ = await run(machine, rest)
+    assert not is_cordoned(other)
+    assert states(report)[f"{first}@hangzhou"] is HostState.HELD and is_recovered(report.hosts[0])
+
+    # what was cordoned, given back and is wanted once more is done once more, whatever is remembered
+    once_more = await ground.session.recovery(document([], operation=Operation.CORDON, nodes=named[:1], reason="CHG-1"))
+    report, _ = await run(ground.session, once_more)
+    assert is_cordoned(first) and states(report) == {f"{first}@hangzhou": HostState.RECOVERED}
+    ground.sandbox._listening[0].close()
+    async with ground.open(state_dir=ground.home / "third") as machine:
+        lost = document([host], operation=Operation.UNCORDON, nodes=named[:1], reason="CHG-1")
+        dead = await machine.recovery(lost)
+    assert [(each.key, each.hold) for each in dead.targets] == [
+        (PodKey(NAMES[0], "", first), Hold.UNREACHABLE),
+        (PodKey(NAMES[0], "shop", host.pod), Hold.UNREACHABLE),
+    ]
 
 
 async def test_a_recovery_is_a_program(ground: Ground) -> None:

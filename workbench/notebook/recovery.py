@@ -170,7 +170,7 @@ class Resolution(Shown):
 
 def _host_row(host: values.HostResult) -> Row:
     clusters = ", ".join(dict.fromkeys(each.cluster for each in host.pods))
-    pods = ", ".join(f"{each.namespace}/{each.name}" for each in host.pods)
+    pods = ", ".join(each.path for each in host.pods)
     tone = Tone.PLAIN if host.state is HostState.TO_DO else Tone.WARN
     cells = (
         line(host.hostname),

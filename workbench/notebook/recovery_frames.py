@@ -100,14 +100,14 @@ def _target(target: Target, now: datetime) -> dict[str, Any]:
     row: dict[str, Any] = {
         "cluster": target.key.cluster,
         "ns": target.key.namespace,
-        "pod": target.key.name,
+        "pod": target.pod_name,
+        "node": target.node_name,
         "pdb_allowed": target.budgets_allow,
         "state": target.hold.value if target.hold else "to do",
         "error": target.why,
     }
     if pod is not None:
         row |= {
-            "node": pod.node,
             "owner": str(pod.workload) if pod.workload else "",
             "ready": pod.is_ready,
             "restarts": pod.restarts,
@@ -135,7 +135,7 @@ def hosts(found: Iterable[HostResult]) -> pd.DataFrame:
                 "hostname": each.hostname,
                 "state": each.state.value,
                 "clusters": ", ".join(dict.fromkeys(key.cluster for key in each.pods)),
-                "pods": ", ".join(f"{key.namespace}/{key.name}" for key in each.pods),
+                "pods": ", ".join(key.path for key in each.pods),
                 "why": each.why,
             }
             for each in found

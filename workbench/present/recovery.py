@@ -95,10 +95,16 @@ def title(recovery: Recovery, glyphs: Glyphs) -> Line:
     return line(
         Span(recovery.name, Tone.STRONG),
         Span(f"{reason}  ", Tone.MUTED),
-        f"Hosts({len(recovery.hosts)}) {glyphs.arrow} Pods({len(recovery.targets)})  ",
+        f"Hosts({len(recovery.hosts)}) {glyphs.arrow} {_targets(recovery)}  ",
         Span(what, Tone.STRONG),
         Span(f"  {', '.join(recovery.clusters)}", Tone.ENVIRONMENT),
     )
+
+
+def _targets(recovery: Recovery) -> str:
+    pods = sum(bool(each.pod_name) for each in recovery.targets)
+    nodes = len(recovery.targets) - pods
+    return " ".join(([f"Pods({pods})"] if pods or not nodes else []) + ([f"Nodes({nodes})"] if nodes else []))
 
 
 def limits(recovery: Recovery) -> Line:
@@ -158,8 +164,8 @@ def _row(
         line(names),
         line(Span(target.key.cluster, Tone.ENVIRONMENT)),
         line(target.key.namespace),
-        line(Span(target.key.name, Tone.BAD if is_bad else Tone.PLAIN)),
-        line(pod.node if pod else ""),
+        line(Span(target.pod_name, Tone.BAD if is_bad else Tone.PLAIN)),
+        line(target.node_name),
         line(owner),
         line(ready),
         line(short((now - pod.created).total_seconds()) if pod and pod.created else ""),

@@ -92,10 +92,10 @@ def _target(each: Target) -> dict[str, Any]:
     return {
         "cluster": each.key.cluster,
         "namespace": each.key.namespace,
-        "pod": each.key.name,
+        "pod": each.pod_name,
         "hostnames": list(each.hostnames),
         "uid": pod.uid if pod else "",
-        "node": pod.node if pod else "",
+        "node": each.node_name,
         "owner": str(pod.workload) if pod and pod.workload else "",
         "ready": workload.ready if workload else None,
         "desired": workload.desired if workload else None,

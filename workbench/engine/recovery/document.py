@@ -6,7 +6,8 @@ A document is what an AppRecovery program compiles to:
     name: app-recovery
     hosts: [{hostname, cluster, namespace, pod, uid?, node?, state: ok | unknown | stale | duplicate}]
     unresolved: [hostname]
-    operation: restart | evict | rolloutRestart | cordon | scale
+    nodes: [{cluster, name, uid?}]   # cordon and uncordon only: nodes by themselves, whatever runs on them
+    operation: restart | evict | rolloutRestart | cordon | uncordon | scale
     replicas: 3                      # scale only
     limits: {maxPods, maxFraction, batch, stopAfter, timeoutSeconds, perOwner}
     reason: INC-1234
@@ -35,7 +36,11 @@ class Operation(StrEnum):
     EVICT = "evict"
     ROLLOUT_RESTART = "rolloutRestart"
     CORDON = "cordon"
+    UNCORDON = "uncordon"
     SCALE = "scale"
+
+
+ON_NODES = frozenset({Operation.CORDON, Operation.UNCORDON})
 
 
 class InventoryState(StrEnum):
@@ -58,6 +63,20 @@ class Host:
     uid: str = ""
     node: str = ""
     state: InventoryState = InventoryState.OK
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node that is named itself, as no pod may lead to it. `uid` is empty where any of that name is meant."""
+
+    cluster: str
+    name: str
+    uid: str = ""
+
+    @property
+    def hostname(self) -> str:
+        """What a report calls it: clusters may have nodes of one name."""
+        return f"{self.name}@{self.cluster}"
 
 
 _LIMITS = {
@@ -133,13 +152,18 @@ class RecoveryDocument:
     replicas: int | None = None
     withheld: Withheld = field(default=Withheld(), repr=False, compare=False)
     told_apart: tuple[str, str] = field(default=("", ""), repr=False, compare=False)
+    nodes: tuple[NodeRecord, ...] = ()
 
     def hostnames(self) -> tuple[str, ...]:
         """Returns every hostname once, in the order it is first named."""
-        return tuple(dict.fromkeys((*(each.hostname for each in self.hosts), *self.unresolved)))
+        named = (*(each.hostname for each in self.hosts), *(each.hostname for each in self.nodes))
+        return tuple(dict.fromkeys((*named, *self.unresolved)))
 
 
-_KEYS = frozenset({"apiVersion", "kind", "name", "hosts", "unresolved", "operation", "limits", "reason", "replicas"})
+_KEYS = frozenset(
+    {"apiVersion", "kind", "name", "hosts", "unresolved", "nodes", "operation", "limits", "reason", "replicas"}
+)
+_NODE_KEYS = frozenset(each.name for each in fields(NodeRecord))
 _HOST_KEYS = frozenset(each.name for each in fields(Host))
 
 
@@ -173,6 +197,9 @@ def parse(content: Mapping[str, Any], *, where: str = "") -> RecoveryDocument:
         raise InvalidRecovery("hosts needs to be a list", where=where)
     if not isinstance(unresolved, list) or not all(isinstance(each, str) and each for each in unresolved):
         raise InvalidRecovery("unresolved needs to be a list of hostnames", where=where)
+    nodes = content.get("nodes") or []
+    if not isinstance(nodes, list):
+        raise InvalidRecovery("nodes needs to be a list", where=where)
     operation = content.get("operation")
     if operation not in set(Operation):
         known = ", ".join(Operation)
@@ -182,11 +209,15 @@ def parse(content: Mapping[str, Any], *, where: str = "") -> RecoveryDocument:
         raise InvalidRecovery(f"replicas needs to be a whole number of 0 or more; got {replicas!r}", where=where)
     if (operation == Operation.SCALE) != (replicas is not None):
         raise InvalidRecovery("replicas goes with operation scale, and scale needs it", where=where)
+    if nodes and operation not in ON_NODES:
+        known = ", ".join(sorted(ON_NODES))
+        raise InvalidRecovery(f"nodes goes with the operations {known}; name the hosts to {operation}", where=where)
     return RecoveryDocument(
         name=_text(content, "name", where),
         operation=Operation(operation),
         hosts=tuple(_host(each, f"{where} hosts[{index}]".strip()) for index, each in enumerate(hosts)),
         unresolved=tuple(dict.fromkeys(unresolved)),
+        nodes=tuple(dict.fromkeys(_node(each, f"{where} nodes[{index}]".strip()) for index, each in enumerate(nodes))),
         limits=_limits(content.get("limits") or {}, f"{where} limits".strip()),
         reason=_text(content, "reason", where, required=False),
         replicas=replicas,
@@ -209,6 +240,17 @@ def _host(entry: Any, where: str) -> Host:
         uid=_text(entry, "uid", where, required=False),
         node=_text(entry, "node", where, required=False),
         state=InventoryState(state),
+    )
+
+
+def _node(entry: Any, where: str) -> NodeRecord:
+    if not isinstance(entry, Mapping):
+        raise InvalidRecovery("a node needs to be a mapping", where=where)
+    _only(entry, _NODE_KEYS, where)
+    return NodeRecord(
+        cluster=_text(entry, "cluster", where),
+        name=_text(entry, "name", where),
+        uid=_text(entry, "uid", where, required=False),
     )
 
 

@@ -329,6 +329,8 @@ class _Execution:
                 await operations.scale(_workload(step), step.replicas)
             case Verb.CORDON:
                 await operations.cordon(LiveNode(step.name, step.uid, is_ready=True, is_cordoned=False))
+            case Verb.UNCORDON:
+                await operations.uncordon(LiveNode(step.name, step.uid, is_ready=True, is_cordoned=True))
             case _:
                 assert_never(step.verb)
 
@@ -362,7 +364,7 @@ class _Execution:
                     await self._unverified(result, message)
                 else:
                     await self._verified(result, time.monotonic() - done_at, "")
-            case Verb.CORDON:
+            case Verb.CORDON | Verb.UNCORDON:
                 await self._verified(result, time.monotonic() - done_at, "")
             case _:
                 assert_never(step.verb)

@@ -27,10 +27,13 @@ class History:
 
     def __init__(self, ledger: Ledger, document: RecoveryDocument, surveys: Mapping[str, Survey]) -> None:
         self._effect = _effect_of(document)
+        self.is_uncordon = document.operation is Operation.UNCORDON
         self.originals = ledger.originals
         self.begun = _with_replacements(ledger, surveys)
         self._left = {(name, pod) for run in ledger.runs for name, pods in run.left.items() for pod in pods}
-        same = [each for each in self.begun if _effect(each.step) == self._effect and not is_elsewhere(each.step)]
+        here = [each for each in self.begun if not is_elsewhere(each.step)]
+        self._cordons = [each.step for each in here if each.step.verb is Verb.CORDON]
+        same = [each for each in here if _effect(each.step) == self._effect and not _is_undone(each.step, surveys)]
         self._by_host: dict[str, list[StepResult]] = {}
         for each in same:
             for name in each.step.hostnames:
@@ -66,6 +69,10 @@ class History:
         if key is not None and (hostname, f"{key.namespace}/{key.name}") in self._left:
             results = [each for each in results if key in each.step.pods]
         return min(results, key=lambda each: each.state is StepState.RECOVERED, default=None)
+
+    def cordoned_for(self, hostname: str) -> tuple[Step, ...]:
+        """Returns the steps by which the incident cordoned nodes for a host, whatever runs where today."""
+        return tuple(each for each in self._cordons if hostname in each.hostnames)
 
     def of_pod(self, pod: LivePod) -> StepResult | None:
         return self._by_uid.get(pod.uid)
@@ -124,8 +131,17 @@ def _effect_of(document: RecoveryDocument) -> str:
             return f"{Verb.SCALE} {document.replicas}"
         case Operation.CORDON:
             return Verb.CORDON.value
+        case Operation.UNCORDON:
+            return Verb.UNCORDON.value
         case Operation.RESTART | Operation.EVICT | Operation.ROLLOUT_RESTART:
             return _RESTART
+
+
+def _is_undone(step: Step, surveys: Mapping[str, Survey]) -> bool:
+    """Whether a node that was cordoned takes pods again: that can be seen, and counts for more than a record."""
+    if step.verb is not Verb.CORDON or step.cluster not in surveys:
+        return False
+    return any(each.uid == step.uid and not each.is_cordoned for each in surveys[step.cluster].nodes)
 
 
 def _uids(surveys: Mapping[str, Survey]) -> frozenset[str]:

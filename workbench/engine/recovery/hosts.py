@@ -12,7 +12,8 @@ from workbench.engine.recovery.values import Hold, HostResult, HostState, PodKey
 
 _RECOVERED: Final = frozenset({HostState.RECOVERED, HostState.DONE_BEFORE})
 _NOWHERE: Final = frozenset({Hold.AMBIGUOUS, Hold.NOT_FOUND, Hold.REPLACED})
-_AS_WANTED: Final = frozenset({Hold.DONE_BEFORE, Hold.CORDONED})
+NODE_AS_WANTED: Final = frozenset({Hold.CORDONED, Hold.UNCORDONED})
+AS_WANTED: Final = frozenset({Hold.DONE_BEFORE, *NODE_AS_WANTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ STRICT: Final = Acceptance()
 def is_recovered(host: HostResult) -> bool:
     """Whether all of a host is as the recovery wants it, by this run or an earlier one."""
     if host.state is HostState.HELD:
-        return bool(host.holds) and all(each is Hold.CORDONED for each in host.holds)
+        return bool(host.holds) and all(each in NODE_AS_WANTED for each in host.holds)
     return host.state in _RECOVERED
 
 
@@ -51,7 +52,7 @@ def is_accomplished(hosts: Iterable[HostResult], accepted: Acceptance = STRICT) 
 
 
 def _is_accepted(host: HostResult, accepted: Acceptance) -> bool:
-    holds = frozenset(host.holds) - _AS_WANTED
+    holds = frozenset(host.holds) - AS_WANTED
     match host.state:
         case HostState.UNKNOWN | HostState.STALE:
             return accepted.allow_unresolved
@@ -124,6 +125,9 @@ def _host(
         return HostResult(name, HostState.STALE, leads[0].why, keys, holds)
     if leads:
         return HostResult(name, HostState.HELD, "; ".join(dict.fromkeys(each.why for each in leads)), keys, holds)
+    if history.is_uncordon:
+        why = "no cordon of a node by this incident is remembered for it: name the node itself"
+        return HostResult(name, HostState.UNKNOWN, why)
     if (result := history.of_host(name)) is not None:
         return HostResult(name, _done_before([result]), what_was_done(result))
     if InventoryState.STALE in states:

@@ -32,7 +32,7 @@ from runtimes.base import (
     WorkloadRef,
 )
 from workbench.engine.masking import Seal
-from workbench.engine.recovery.document import Host, RecoveryDocument
+from workbench.engine.recovery.document import Host, NodeRecord, RecoveryDocument
 from workbench.engine.recovery.ledger import Ledger, RunBegan
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import StepResult
@@ -60,6 +60,7 @@ class Intake:
             reason=reason,
             hosts=tuple(map(self._host, found.hosts)),
             unresolved=self._hostnames(found.unresolved),
+            nodes=tuple(map(self._node, found.nodes)),
             told_apart=found.told_apart if is_same else (reason or name, identity),
         )
 
@@ -77,6 +78,9 @@ class Intake:
             uid=self._name(host.uid),
             node=self._name(host.node),
         )
+
+    def _node(self, node: NodeRecord) -> NodeRecord:
+        return replace(node, cluster=self._name(node.cluster), name=self._name(node.name), uid=self._name(node.uid))
 
     def _name(self, name: str) -> str:
         return name if _NAME.fullmatch(name) else self.withheld.text(name)
@@ -167,6 +171,10 @@ class _QuietOperations:
     async def cordon(self, node: LiveNode) -> None:
         with self._withheld.failures():
             await self._operations.cordon(node)
+
+    async def uncordon(self, node: LiveNode) -> None:
+        with self._withheld.failures():
+            await self._operations.uncordon(node)
 
     async def scale(self, ref: WorkloadRef, replicas: int) -> None:
         with self._withheld.failures():

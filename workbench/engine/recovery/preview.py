@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import assert_never
 
@@ -31,7 +31,14 @@ from runtimes.base import (
 from workbench.engine.changes import Problem
 from workbench.engine.masking import Seal
 from workbench.engine.recovery import history, shared
-from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
+from workbench.engine.recovery.document import (
+    ON_NODES,
+    Host,
+    InventoryState,
+    Limits,
+    Operation,
+    RecoveryDocument,
+)
 from workbench.engine.recovery.history import History
 from workbench.engine.recovery.hosts import host_results, what_was_done
 from workbench.engine.recovery.intake import Intake, quiet
@@ -49,7 +56,7 @@ from workbench.engine.recovery.values import (
 )
 from workbench.project import WorkbenchError
 
-_NOUNS = {Verb.ROLLOUT_RESTART: "rollout", Verb.CORDON: "node", Verb.SCALE: "workload"}
+_NOUNS = {Verb.ROLLOUT_RESTART: "rollout", Verb.CORDON: "node", Verb.UNCORDON: "node", Verb.SCALE: "workload"}
 _DIGITS = 6
 
 
@@ -68,8 +75,9 @@ async def preview(
     id_ = identity(document)
     intake = Intake(document.withheld, seal)
     document = intake.document(document, id_)
-    found = await _look(document, quiet(reach, document.withheld), id_)
-    followed = [follow(intake.ledger(each), found.identities) for each in (ledger(id_), *found.ledgers)]
+    here = intake.ledger(ledger(id_))
+    found = await _look(document, quiet(reach, document.withheld), id_, here)
+    followed = [follow(each, found.identities) for each in (here, *map(intake.ledger, found.ledgers))]
     found.warnings.extend(dict.fromkeys(said for each in followed for said in each.warnings))
     known = merged(each.ledger for each in followed)
     if not _incident(document):
@@ -106,7 +114,7 @@ def phrase(id_: str, document: RecoveryDocument, steps: Sequence[Step]) -> str:
     match document.operation:
         case Operation.RESTART | Operation.ROLLOUT_RESTART:
             return f"restart {counted} {digest}"
-        case Operation.EVICT | Operation.CORDON:
+        case Operation.EVICT | Operation.CORDON | Operation.UNCORDON:
             return f"{document.operation.value} {counted} {digest}"
         case Operation.SCALE:
             return f"scale {counted} to {document.replicas} {digest}"
@@ -142,28 +150,47 @@ class _Found:
     identities: dict[str, ClusterIdentity] = field(default_factory=dict)
 
 
-async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
+async def _look(document: RecoveryDocument, reach: Reach, id_: str, here: Ledger) -> _Found:
+    """Asks all clusters that the document leads to, or, to uncordon, what `here` remembers of its hosts."""
     found = _Found()
+    of_pods: dict[str, set[str]] = {}
+    for host in document.hosts:
+        if host.state is not InventoryState.UNKNOWN:
+            of_pods.setdefault(host.cluster, set()).add(host.namespace)
+    of_records = shared.namespaces(document)
+    if document.operation is Operation.UNCORDON:
+        names = frozenset(document.hostnames())
+        for result in here.begun:
+            if result.step.verb is Verb.CORDON and names.intersection(result.step.hostnames):
+                of_records.setdefault(result.step.cluster, set()).add(shared.namespace_of(result.step))
 
-    async def look(cluster: str, namespaces: set[str]) -> None:
+    async def look(cluster: str, records: set[str]) -> None:
         try:
             with anyio.fail_after(document.limits.answer_seconds):
-                request = SurveyRequest(tuple(sorted(namespaces)), nodes=document.operation is Operation.CORDON)
+                pods = tuple(sorted(of_pods.get(cluster, ())))
+                request = SurveyRequest(pods, nodes=document.operation in ON_NODES)
                 with document.withheld.failures():
-                    await _look_at(cluster, await reach(cluster), request, id_, found)
+                    await _look_at(cluster, await reach(cluster), request, sorted(records), id_, found)
         except (RuntimeFailure, WorkbenchError) as error:
             found.problems.append(Problem.of(cluster, error))
         except TimeoutError:
             found.problems.append(silence(cluster, document.limits))
 
     async with anyio.create_task_group() as tasks:
-        for cluster, namespaces in shared.namespaces(document).items():
-            tasks.start_soon(look, cluster, namespaces)
+        for cluster, records in of_records.items():
+            tasks.start_soon(look, cluster, records)
     found.problems.sort(key=lambda each: each.cluster)
     return found
 
 
-async def _look_at(cluster: str, operations: LiveOperations, request: SurveyRequest, id_: str, found: _Found) -> None:
+async def _look_at(
+    cluster: str,
+    operations: LiveOperations,
+    request: SurveyRequest,
+    records: Sequence[str],
+    id_: str,
+    found: _Found,
+) -> None:
     """Asks for the survey, the ledger and which cluster it is side by side. Raises `RuntimeFailure`: none is found.
 
     A run elsewhere that only one of them shows is noticed when a run of this preview begins.
@@ -187,7 +214,7 @@ async def _look_at(cluster: str, operations: LiveOperations, request: SurveyRequ
 
     async def ledger() -> None:
         try:
-            ledgers.append(await shared.read(operations, cluster, request.namespaces, id_))
+            ledgers.append(await shared.read(operations, cluster, records, id_))
         except Forbidden as error:
             what = "what other machines did about it cannot be read"
             found.warnings.append(f"{cluster}: {what}: {error.message}")
@@ -241,21 +268,12 @@ class _Decision:
         self._before: dict[tuple[str, PodKey], StepResult] = {}
 
     def recovery(self, id_: str, now: datetime) -> Recovery:
-        records: dict[PodKey, _Record] = {}
-        ambiguous = self._ambiguous()
-        for host in self._document.hosts:
-            if host.state in (InventoryState.OK, InventoryState.DUPLICATE):
-                key = PodKey(host.cluster, host.namespace, host.pod)
-                records.setdefault(key, _Record(key)).hosts.append(host)
         by_id: dict[str, Step] = {}
         targets = []
-        for record in sorted(records.values(), key=self._urgency):
-            target = self._target(record, ambiguous)
-            if target.hold is None:
-                target, step = self._stepped(target)
-                if step is not None:
-                    step = replace(step, identity=self._found.identities.get(step.cluster))
-                    by_id[step.id] = _joined(by_id.get(step.id), step)
+        for target, step in (*self._of_hosts(), *self._of_nodes()):
+            if step is not None:
+                step = replace(step, identity=self._found.identities.get(step.cluster))
+                by_id[step.id] = _joined(by_id.get(step.id), step)
             targets.append(target)
         ordered, steps = tuple(sorted(targets, key=lambda each: each.key)), tuple(by_id.values())
         past = self._history
@@ -275,6 +293,50 @@ class _Decision:
             warnings=tuple(self._found.warnings),
             identities=self._found.identities,
         )
+
+    def _of_hosts(self) -> Iterator[tuple[Target, Step | None]]:
+        if self._document.operation is Operation.UNCORDON:
+            yield from self._remembered()
+            return
+        records: dict[PodKey, _Record] = {}
+        ambiguous = self._ambiguous()
+        for host in self._document.hosts:
+            if host.state in (InventoryState.OK, InventoryState.DUPLICATE):
+                key = PodKey(host.cluster, host.namespace, host.pod)
+                records.setdefault(key, _Record(key)).hosts.append(host)
+        for record in sorted(records.values(), key=self._urgency):
+            target = self._target(record, ambiguous)
+            yield self._stepped(target) if target.hold is None else (target, None)
+
+    def _remembered(self) -> Iterator[tuple[Target, Step | None]]:
+        """Hosts lead to the nodes that the incident cordoned for them: after a drain, no pod of theirs is there."""
+        hosts = tuple(dict.fromkeys((*(each.hostname for each in self._document.hosts), *self._document.unresolved)))
+        nodes: dict[tuple[str, str, str], list[str]] = {}
+        for name in hosts:
+            for step in self._history.cordoned_for(name):
+                nodes.setdefault((step.cluster, step.name, step.uid), []).append(name)
+        for (cluster, node, uid), names in nodes.items():
+            yield self._node(cluster, node, uid, tuple(names))
+        for host in self._document.hosts:  # nobody knows what was done on a cluster that does not answer
+            if host.cluster in self._lost and not self._history.cordoned_for(host.hostname):
+                key = PodKey(host.cluster, host.namespace, host.pod)
+                why = self._lost[host.cluster]
+                yield Target(key, (host.hostname,), None, hold=Hold.UNREACHABLE, why=why), None
+
+    def _of_nodes(self) -> Iterator[tuple[Target, Step | None]]:
+        for each in self._document.nodes:
+            yield self._node(each.cluster, each.name, each.uid, (each.hostname,))
+
+    def _node(self, cluster: str, name: str, uid: str, hostnames: tuple[str, ...]) -> tuple[Target, Step | None]:
+        target = Target(PodKey(cluster, "", name), hostnames, None)
+        if cluster in self._lost:
+            return replace(target, hold=Hold.UNREACHABLE, why=self._lost[cluster]), None
+        node = self._nodes.get((cluster, name))
+        if node is None:
+            return replace(target, hold=Hold.NOT_FOUND, why="the cluster has no node of this name"), None
+        if uid and uid != node.uid:
+            return replace(target, hold=Hold.REPLACED, why="the node of this name is another than the one meant"), None
+        return self._node_step(target, node)
 
     def _ambiguous(self) -> frozenset[str]:
         """Hosts the inventory has twice, at different places: nobody knows which one is meant."""
@@ -392,6 +454,8 @@ class _Decision:
                 return self._workload_step(target)
             case Operation.CORDON:
                 return self._node_step(target, self._nodes.get((target.key.cluster, pod.node)))
+            case Operation.UNCORDON:
+                raise AssertionError("hosts lead to what is uncordoned by what is remembered, not by pods")
             case _:
                 assert_never(self._document.operation)
         return replace(target, step=step.id), step
@@ -435,15 +499,20 @@ class _Decision:
     def _node_step(self, target: Target, node: LiveNode | None) -> tuple[Target, Step | None]:
         if node is None:
             return replace(target, hold=Hold.NOT_FOUND, why="its node is not known: it is not scheduled"), None
-        if node.is_cordoned:
-            return replace(target, hold=Hold.CORDONED, why=f"{node.name} takes nothing new already"), None
-        cluster = target.key.cluster
-        id_ = f"{cluster}/{node.name}/{node.uid}"
-        if id_ not in self._counted:
-            if held := self._charged(target, 1):
+        cluster, is_uncordon = target.key.cluster, self._document.operation is Operation.UNCORDON
+        if node.is_cordoned is not is_uncordon:
+            hold, why = (Hold.UNCORDONED, "takes pods") if is_uncordon else (Hold.CORDONED, "takes nothing new already")
+            return replace(target, hold=hold, why=f"{node.name} {why}"), None
+        id_ = f"{cluster}/{node.name}/{node.uid}" + (f"/{Verb.UNCORDON}" if is_uncordon else "")
+        # giving back is never too much: what an incident took is what its limits are about
+        charge = 0 if is_uncordon else 1
+        if charge and id_ not in self._counted:
+            if held := self._charged(target, charge):
                 return held, None
             self._counted.add(id_)
-        step = Step(id_, cluster, Verb.CORDON, "", "Node", node.name, node.uid, (target.key,), target.hostnames)
+        verb = Verb.UNCORDON if is_uncordon else Verb.CORDON
+        names = target.hostnames
+        step = Step(id_, cluster, verb, "", "Node", node.name, node.uid, (target.key,), names, charge=charge)
         return replace(target, step=step.id), step
 
 

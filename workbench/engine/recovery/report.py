@@ -8,9 +8,8 @@ from typing import Final
 
 from kcl.records import replace
 from workbench.engine.changes import Problem
-from workbench.engine.recovery.hosts import is_accomplished
+from workbench.engine.recovery.hosts import AS_WANTED, is_accomplished
 from workbench.engine.recovery.values import (
-    Hold,
     HostResult,
     HostState,
     Recovery,
@@ -78,7 +77,7 @@ def _host(before: HostResult, steps: list[StepResult] | tuple[()]) -> HostResult
     state: HostState = next(each for each in _WORST if each in states)
     result = states[state]
     why = result.error or (f"{result.new_pod} took its place" if result.new_pod else "")
-    if state is HostState.RECOVERED and not set(before.holds) <= {Hold.DONE_BEFORE, Hold.CORDONED}:
+    if state is HostState.RECOVERED and not set(before.holds) <= AS_WANTED:
         state = HostState.HELD  # one of its pods is recovered, another was left alone
     return replace(before, state=state, why="; ".join(part for part in (why, before.why) if part))
 

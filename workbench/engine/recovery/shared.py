@@ -49,6 +49,8 @@ _OPEN = timedelta(minutes=2)
 _RENEWAL_SECONDS = 40.0
 _ATTEMPTS = 6
 _RUN, _STEP = "run-", "step-"
+OF_NODES = "default"
+"""Where what is done to nodes themselves is recorded, as Kubernetes has it with their events."""
 
 
 class BrokenRecord(RuntimeFailure):
@@ -60,11 +62,13 @@ def record_name(incident: str) -> str:
 
 
 def namespaces(document: RecoveryDocument) -> dict[str, set[str]]:
-    """Returns the namespaces that a document leads to, by cluster."""
+    """Returns the namespaces that a document leads to, by cluster: where its records are."""
     found: dict[str, set[str]] = {}
     for host in document.hosts:
         if host.state is not InventoryState.UNKNOWN:
             found.setdefault(host.cluster, set()).add(host.namespace)
+    for node in document.nodes:
+        found.setdefault(node.cluster, set()).add(OF_NODES)
     return found
 
 
@@ -186,7 +190,7 @@ class SharedLog:
 
         lost = {each.cluster for each in self._recovery.problems}
         async with running(), anyio.create_task_group() as tasks:
-            for cluster, names in namespaces(self._recovery.document).items():
+            for cluster, names in _places(self._recovery).items():
                 if cluster not in lost:
                     tasks.start_soon(announce, cluster, names)
         if refusals:
@@ -259,7 +263,7 @@ class SharedLog:
             return
 
     async def _write(self, result: StepResult) -> None:
-        place = self._places.get((result.step.cluster, _namespace(result.step)))
+        place = self._places.get((result.step.cluster, namespace_of(result.step)))
         if place is None:
             return
         key = f"{_STEP}{_digest(result.step.id.removeprefix(place.cluster))}"
@@ -307,9 +311,17 @@ async def announced(
         yield log
 
 
-def _namespace(step: Step) -> str:
-    """A node is of no namespace: its step is recorded with the pods that led to it."""
-    return step.namespace or step.pods[0].namespace
+def _places(recovery: Recovery) -> dict[str, set[str]]:
+    """Where a run is announced: where its document leads to, and where its steps are recorded."""
+    found = namespaces(recovery.document)
+    for step in recovery.steps:
+        found.setdefault(step.cluster, set()).add(namespace_of(step))
+    return found
+
+
+def namespace_of(step: Step) -> str:
+    """A node is of no namespace: its step is recorded with the pods that led to it, else where nodes have theirs."""
+    return step.namespace or max((each.namespace for each in step.pods), default="") or OF_NODES
 
 
 def _unshared(cluster: str, error: Forbidden) -> Problem:

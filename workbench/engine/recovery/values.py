@@ -20,12 +20,18 @@ from workbench.engine.recovery.document import Limits, Operation, RecoveryDocume
 
 @dataclass(frozen=True, slots=True, order=True)
 class PodKey:
+    """A pod; or a node, which is of no namespace, where that is what a recovery names."""
+
     cluster: str
     namespace: str
     name: str
 
+    @property
+    def path(self) -> str:
+        return f"{self.namespace or 'Node'}/{self.name}"
+
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}@{self.cluster}"
+        return f"{self.path}@{self.cluster}"
 
 
 class Verb(StrEnum):
@@ -35,6 +41,7 @@ class Verb(StrEnum):
     EVICT = "evict"
     ROLLOUT_RESTART = "rollout restart"
     CORDON = "cordon"
+    UNCORDON = "uncordon"
     SCALE = "scale"
 
 
@@ -54,14 +61,15 @@ class Hold(StrEnum):
     MADE_SINCE = "made since"
     IN_FLIGHT = "replacement awaited"
     CORDONED = "cordoned already"
+    UNCORDONED = "not cordoned"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A pod that one or more hostnames lead to.
+    """A pod, or a node, that one or more hostnames lead to.
 
-    `pod` is None where nothing was found live. `step` is the id of the step that deals with it, empty where it is
-    held: `hold` and `why` then say the reason.
+    `pod` is None where nothing was found live, and for a node. `step` is the id of the step that deals with it, empty
+    where it is held: `hold` and `why` then say the reason.
     """
 
     key: PodKey
@@ -71,6 +79,18 @@ class Target:
     step: str = ""
     hold: Hold | None = None
     why: str = ""
+
+    @property
+    def pod_name(self) -> str:
+        """Empty for a node."""
+        return self.key.name if self.key.namespace else ""
+
+    @property
+    def node_name(self) -> str:
+        """The node itself, or that of the pod; empty where none is known."""
+        if not self.key.namespace:
+            return self.key.name
+        return self.pod.node if self.pod else ""
 
     @property
     def budgets_allow(self) -> int | None:

@@ -179,6 +179,9 @@ class FakeCluster:
     async def cordon(self, node: LiveNode) -> None:
         raise NotImplementedError
 
+    async def uncordon(self, node: LiveNode) -> None:
+        raise NotImplementedError
+
     async def scale(self, ref: WorkloadRef, replicas: int) -> None:
         raise NotImplementedError
 

@@ -21,13 +21,16 @@ def test_a_document_is_read_with_its_defaults() -> None:
     assert found.operation is Operation.RESTART and found.hosts[0].state is InventoryState.OK
     assert (found.limits.max_pods, found.limits.max_fraction, found.limits.batch) == (7, 1, 3)
     assert found.hostnames() == ("h-1", "h-9") and found.reason == ""
+    node = {"cluster": "hz", "name": "n-1"}
+    found = parse({**GOOD, "operation": "uncordon", "hosts": [], "nodes": [node, node, {**node, "cluster": "sh"}]})
+    assert found.hostnames() == ("n-1@hz", "n-1@sh")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"opperation": "restart"}, "unknown key 'opperation'"),
-        ({"operation": "reboot"}, "one of restart, evict, rolloutRestart, cordon, scale; got 'reboot'"),
+        ({"operation": "reboot"}, "one of restart, evict, rolloutRestart, cordon, uncordon, scale; got 'reboot'"),
         ({"name": ""}, "name needs to be a text"),
         ({"hosts": "h-1"}, "hosts needs to be a list"),
         ({"hosts": [HOST, {**HOST, "cluster": 5}]}, "cluster needs to be a text, got 5"),
@@ -38,6 +41,10 @@ def test_a_document_is_read_with_its_defaults() -> None:
         ({"limits": {"maxPods": True}}, "maxPods needs to be a whole number above 0; got True"),
         ({"limits": {"maxFraction": 1.5}}, "maxFraction needs to be a share above 0 and up to 1; got 1.5"),
         ({"limits": {"batches": 3}}, "unknown key 'batches'"),
+        ({"nodes": [{"cluster": "hz", "name": "n-1"}]}, "nodes goes with the operations cordon, uncordon"),
+        ({"operation": "uncordon", "nodes": [{"name": "n-1"}]}, "cluster needs to be a text"),
+        ({"operation": "uncordon", "nodes": ["n-1"]}, "a node needs to be a mapping"),
+        ({"operation": "uncordon", "nodes": [{"cluster": "hz", "name": "n-1", "zone": "a"}]}, "unknown key 'zone'"),
         ({"operation": "scale"}, "scale needs it"),
         ({"replicas": 3}, "replicas goes with operation scale"),
         ({"operation": "scale", "replicas": -1}, "0 or more"),

@@ -11,6 +11,7 @@ from workbench.engine.recovery.values import Hold, HostResult, HostState
 
 RECOVERED = HostResult("good", HostState.RECOVERED)
 BEFORE = HostResult("before", HostState.DONE_BEFORE)
+NODES = {Hold.CORDONED, Hold.UNCORDONED}
 NOWHERE = {Hold.NOT_FOUND, Hold.REPLACED, Hold.AMBIGUOUS}
 EVERY = [
     *(HostResult("h", state) for state in HostState if state is not HostState.HELD),
@@ -20,7 +21,8 @@ ACCEPTANCES = [Acceptance(*each) for each in product((True, False), repeat=2)]
 
 
 def is_good(host: HostResult) -> bool:
-    return host.state in (HostState.RECOVERED, HostState.DONE_BEFORE) or set(host.holds) == {Hold.CORDONED}
+    is_as_wanted = bool(host.holds) and set(host.holds) <= NODES
+    return host.state in (HostState.RECOVERED, HostState.DONE_BEFORE) or is_as_wanted
 
 
 @pytest.mark.parametrize("accepted", ACCEPTANCES, ids=str)
@@ -49,7 +51,7 @@ def test_who_accepts_unresolved_hosts_accepts_nothing_else() -> None:
     for host in EVERY:
         leads_nowhere = host.state in (HostState.UNKNOWN, HostState.STALE) or (
             host.state is HostState.HELD
-            and set(host.holds) <= NOWHERE | {Hold.DONE_BEFORE, Hold.CORDONED}
+            and set(host.holds) <= NOWHERE | {Hold.DONE_BEFORE, Hold.CORDONED, Hold.UNCORDONED}
             and bool(NOWHERE & set(host.holds))
         )
         assert is_accomplished([RECOVERED, host], accepted) is (is_good(host) or leads_nowhere), host
