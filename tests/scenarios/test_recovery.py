@@ -348,9 +348,8 @@ async def test_nodes_are_given_back_when_no_pod_leads_to_them(ground: Ground) ->
         next(n for n in live if n != ground.pods(0)[0]["spec"]["nodeName"]),
     )
     host = next(h for h in ground.hosts(0) if h.pod == ground.pods(0)[0]["metadata"]["name"])
-    change = {"hosts": [host], "reason": "CHG-1"}
-    named = (NodeRecord(NAMES[0], first), NodeRecord(NAMES[0], other))
-    cordon = await ground.session.recovery(document(**change, operation=Operation.CORDON, nodes=named))
+    named: tuple[NodeRecord, ...] = (NodeRecord(NAMES[0], first), NodeRecord(NAMES[0], other))
+    cordon = await ground.session.recovery(document([host], reason="CHG-1", operation=Operation.CORDON, nodes=named))
     assert cordon.phrase.startswith("cordon 2 nodes ") and {each.key.namespace for each in cordon.targets} == {
         "shop",
         "",
@@ -358,7 +357,7 @@ async def test_nodes_are_given_back_when_no_pod_leads_to_them(ground: Ground) ->
     report, _ = await run(ground.session, cordon)
     assert states(report) == dict.fromkeys(("h-001", f"{first}@hangzhou", f"{other}@hangzhou"), HostState.RECOVERED)
     assert is_cordoned(first) and is_cordoned(other)
-    again = await ground.session.recovery(document(**change, operation=Operation.CORDON, nodes=named))
+    again = await ground.session.recovery(document([host], reason="CHG-1", operation=Operation.CORDON, nodes=named))
     assert again.is_empty and {each.hold for each in again.targets} == {Hold.CORDONED, Hold.DONE_BEFORE}
 
     # the pod is gone from the node, and so is the inventory's record of it

@@ -15,9 +15,10 @@ from __future__ import annotations
 import gc
 import json
 import os
+import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -27,6 +28,8 @@ from kcl.bounded import Allowance
 from kcl.memo.contents import State, digest_of
 from kcl.memo.inputs import Clock, Moment, now
 from kcl.records import dataclass, field, replace
+from kcl.regular import read_regular
+from workbench.engine.cells import Configured
 from workbench.engine.compile import compile_now
 from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.compiled_index import (
@@ -37,11 +40,15 @@ from workbench.engine.compiled_index import (
     write_private,
     written_state,
 )
+from workbench.engine.configuration import ConfigurationRequest, evaluate_each
 from workbench.engine.errors import EngineError, EvaluationEnded
+from workbench.engine.final_inputs import refuse_overridden
 from workbench.engine.memos import memos
 from workbench.engine.plugins import RepositoryPlugins
+from workbench.engine.read_files import read_by
 from workbench.engine.versions import code, version
 from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError, affected, checkout
+from workbench.project.dimensions import DIMENSIONS_FILE
 
 Format = Literal["yaml", "json"]
 
@@ -54,7 +61,8 @@ _ALLOWANCE = Allowance(program="wb")
 class Wanted:
     """What to compile into `folder`. `only` are files (absolute): stacks that none of them touches are left out.
 
-    `force` compiles what is up to date as well. `allowance` is what each stack may take.
+    `force` compiles what is up to date as well. `allowance` is what each stack may take. Waivers of what is final hold
+    until `today`.
     """
 
     tree: KonfigTree
@@ -65,6 +73,7 @@ class Wanted:
     only: tuple[Path, ...] | None = None
     force: bool = False
     allowance: Allowance = _ALLOWANCE
+    today: date = date.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,7 @@ class Chunk:
     code: str
     """The compiler that is meant, see `version`."""
     allowance: Allowance = _ALLOWANCE
+    today: date = date.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +247,7 @@ def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[st
     try:
         target = place(chunk.folder, file)
         compiled = compile_now(stack, chunk.inputs, memos.cache_for(chunk.root, results=False), chunk.plugins)
+        _hold_finals(stack, chunk)
     except WorkbenchError as error:
         rendered = error.rendered if isinstance(error, CompileFailed) else ""
         failure = Failure(error.message, error.where, error.hint, rendered)
@@ -266,23 +277,15 @@ def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[st
     )
 
 
-def read_by(stack: Stack, files: Iterable[Path]) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns what a stack was read from, in its project and outside of it; `files` are what its compilation read."""
-    folder, project = str(stack.directory), str(stack.project_directory)
-    below = project + os.sep
-    own: set[str] = set()
-    shared: set[str] = set()
-    for each in map(str, files):
-        (own if each.startswith(below) else shared).add(each)
-    settings = os.path.join(folder, "kcl.yaml")
-    own.add(settings)
-    if not os.path.exists(settings):  # then what is in the folders is what there is to compile
-        own.update((folder, os.path.join(project, "base")))
-    definitions = os.path.join(project, "crd")
-    own.add(definitions)
-    with suppress(OSError):
-        own.update(os.path.join(definitions, each) for each in os.listdir(definitions))
-    return frozenset(own), frozenset(shared)
+def _hold_finals(stack: Stack, chunk: Chunk) -> None:
+    """Raises `FinalOverridden` where what is given sets otherwise what a baseline says for good."""
+    key = secrets.token_bytes(32)
+
+    def evaluate(given: CompileInputs) -> Configured:
+        request = ConfigurationRequest((stack,), chunk.root, chunk.plugins, {}, chunk.allowance, given, key)
+        return next(evaluate_each(request))
+
+    refuse_overridden(stack, chunk.root, chunk.inputs, chunk.today, evaluate)
 
 
 def _chunks(wanted: Wanted, stacks: Sequence[Stack]) -> Sequence[Chunk]:
@@ -296,6 +299,7 @@ def _chunks(wanted: Wanted, stacks: Sequence[Stack]) -> Sequence[Chunk]:
         wanted.plugins,
         version(),
         wanted.allowance,
+        wanted.today,
     )
     return [replace(whole, stacks=tuple(stacks[at : at + size])) for at in range(0, len(stacks), size)]
 
@@ -320,11 +324,20 @@ def _touched(wanted: Wanted, known: Mapping[str, Record], index: Index) -> froze
 def _common_key(wanted: Wanted, bounds: Bounds) -> str:
     options = [f"{key}={value}" for key, value in sorted(wanted.inputs.options.items())]
     options += [f"{path}={text}" for path, text in sorted(wanted.inputs.overlay.items())]
+    if options or wanted.inputs.settings:  # what is final decides whether they may be given
+        options.append(_text_of(wanted.tree.root / DIMENSIONS_FILE))
     plugins = wanted.plugins
     settings = sorted((name, sorted(values.items())) for name, values in plugins.settings.items()) if plugins else []
     return digest_of(
         [version(), wanted.format, *options, "", *wanted.inputs.settings, "", code(), repr(settings), repr(bounds)]
     )
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return read_regular(file).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _key(stack: Stack, wanted: Wanted, common: str) -> str:

@@ -16,13 +16,13 @@ from kcl.records import dataclass, field, replace
 from runtimes.base import FieldPath, KubernetesId, ResourceId, TerraformId
 from workbench.engine.cells import MASK, NOWHERE, Cell, Configured, Failed, Place, Steps
 from workbench.engine.compile import compiled_with_variables
-from workbench.engine.compile_all import read_by
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Evaluators, evaluators
 from workbench.engine.masking import Masked, Seal, masked, secret_names
 from workbench.engine.memos import memos
 from workbench.engine.plugins import RepositoryPlugins
+from workbench.engine.read_files import read_by
 from workbench.engine.spec import Spec
 from workbench.project import Stack, WorkbenchError
 

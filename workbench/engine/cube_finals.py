@@ -7,10 +7,10 @@ sees an override is no proof that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Final as Constant
 
 from kcl.records import dataclass, field
 from kcl.source import SourceFile
@@ -22,7 +22,7 @@ from workbench.project.baselines import Listed, listed_files
 from workbench.project.dimensions import Waiver, covers
 
 Steps = tuple[str, ...]
-_OVERRIDES: Final = "its overrides"
+_OVERRIDES: Constant = "its overrides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,19 @@ class Written:
     path: Steps
     text: str | None
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """What a line of a baseline says for good."""
+
+    baseline: Baseline
+    path: Steps
+    line: int
+
+    @property
+    def file(self) -> Path:
+        return self.baseline.file
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +78,7 @@ def final_findings(
         if not subject.coordinates and declared.axes:
             continue
         listed = listed_files(Path(subject.folder), Path(subject.project), declared.root)
-        for final, file, written in _overrides(reader, declared, subject, listed, finals):
+        for final, file, written in _overrides(reader, declared, subject, listed):
             one = found.setdefault((final, file, written), _Override(final, file, written))
             one.stacks.append(subject.name)
     used: set[Waiver] = set()
@@ -75,6 +88,21 @@ def final_findings(
         if is_all and waiver not in used:
             yield Finding("the waiver is for nothing that is overridden", waiver.where, "take it out", is_error=False)
     yield from reader.findings
+
+
+def finals_of(declared: Dimensions, coordinates: Mapping[str, str]) -> tuple[Final, ...]:
+    """Returns what the baselines of a point of the cube say for good, in the declared order."""
+    reader = _Reader()
+    return tuple(
+        Final(baseline, each.path, each.line)
+        for baseline in declared.baselines(coordinates)
+        for each in _said_for_good(declared, baseline, reader.of_file(baseline.file))
+    )
+
+
+def _said_for_good(declared: Dimensions, baseline: Baseline, written: Iterable[Written]) -> list[Written]:
+    paths = next(each.finals for each in declared if each.name == baseline.dimension)
+    return [each for each in written if each.text is not None and any(covers(path, each.path) for path in paths)]
 
 
 def _never_set(finals: dict[str, tuple[Steps, ...]], declared: Dimensions, reader: _Reader) -> Iterator[Finding]:
@@ -97,7 +125,6 @@ def _overrides(
     declared: Dimensions,
     subject: Subject,
     listed: Listed,
-    finals: dict[str, tuple[Steps, ...]],
 ) -> Iterator[tuple[_Final, Path, Written]]:
     """Yields what of the files of a stack meets what an earlier one of them has said for good."""
     held: list[_Final] = []
@@ -111,12 +138,7 @@ def _overrides(
                 if not is_own and _meets(each, final.written):
                     yield final, file, each
         if baseline is not None:
-            paths = finals.get(baseline.dimension, ())
-            held += [
-                _Final(baseline, each)
-                for each in written
-                if each.text is not None and any(covers(path, each.path) for path in paths)
-            ]
+            held += [_Final(baseline, each) for each in _said_for_good(declared, baseline, written)]
     for line, path in listed.overrides:
         written_over = Written(tuple(path.split(".")), _OVERRIDES, line)
         for final in held:

@@ -26,7 +26,7 @@ from kcl.memo.contents import digest_of_path
 from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
 from workbench.engine.commits import Entry, Range, entries, parse_range, write_files
-from workbench.engine.compile_all import Batch, Wanted, prepare, read_by
+from workbench.engine.compile_all import Batch, Wanted, prepare
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.impact import (
@@ -42,6 +42,7 @@ from workbench.engine.impact import (
 )
 from workbench.engine.masking import Seal
 from workbench.engine.plugins import RepositoryPlugins
+from workbench.engine.read_files import read_by
 from workbench.engine.revisions import changed_since
 from workbench.engine.shipped import compile_stack
 from workbench.engine.spec import Spec

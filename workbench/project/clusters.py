@@ -1,7 +1,7 @@
 """Which stack goes to which clusters: `clusters.yaml` at the root of the repository.
 
     clusters:                       # the names people use; each is one context of the kubeconfig
-      hangzhou: {context: hz-admin, environment: prod}
+      hangzhou: {context: hz-admin, environment: prod, labels: {site: hangzhou}}
       shanghai: {context: sh-admin}
     placements:                     # the first that matches decides
       - stacks: ["*/dev"]           # globs over project/stack
@@ -23,7 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kcl.records import dataclass, replace
+from kcl.records import dataclass, field, replace
 from workbench.project.errors import BrokenFile, UnknownCluster
 from workbench.project.names import StackPath
 from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at
@@ -35,11 +35,15 @@ TERRAFORM_PLACE = "terraform"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`context` names a context of the kubeconfig; empty means its current one."""
+    """`context` names a context of the kubeconfig; empty means its current one.
+
+    `labels` say what it is of the dimensions of the configuration, its site, say.
+    """
 
     name: str
     context: str
     environment: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 class NamespaceBy(StrEnum):
@@ -147,8 +151,10 @@ def override(placement: Placement, content: Mapping[str, Any], known: frozenset[
 def _cluster(name: Any, entry: Any, path: Path) -> Cluster:
     if not isinstance(name, str) or not isinstance(entry, dict):
         raise BrokenFile(f"cluster {name!r} needs a mapping such as {{context: NAME}}", where=str(path))
-    only_keys(entry, ("context", "environment"), str(path))
-    return Cluster(name, text_at(entry, "context", path) or name, text_at(entry, "environment", path))
+    only_keys(entry, ("context", "environment", "labels"), str(path))
+    context, environment = text_at(entry, "context", path) or name, text_at(entry, "environment", path)
+    labels = {str(key): str(value) for key, value in mapping_at(entry, "labels", path).items()}
+    return Cluster(name, context, environment, labels)
 
 
 def _placement(entry: Any, names: set[str], path: Path) -> Placement:

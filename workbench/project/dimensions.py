@@ -9,7 +9,7 @@ dimensions:                        # from the lowest priority to the highest
   - {name: tenant, folder: dimensions/tenant}           # acorn.k there is the baseline of the value acorn
   - {name: env, folder: dimensions/env, optional: true} # a stack need not say which
 
-A stack says its coordinates in stack.yaml, `dimensions: {site: hangzhou}`, else by labels of that name. Its own
+A stack says its coordinates in stack.yaml, `dimensions: {site: hangzhou}`, or otherwise (`coordinates`). Its own
 kcl.yaml lists the baselines, so that every KCL compiler reads the same: `baselines` checks that they are those of the
 coordinates, in the declared order, and that what the project and the stack say themselves comes after them.
 """
@@ -199,7 +199,7 @@ def _check_folder(pattern: str, axes: Sequence[str], path: Path) -> None:
     names = _PLACE.findall(pattern)
     where = place_of(path, "folders")
     if unknown := [each for each in names if each not in axes]:
-        raise BrokenFile(f"{pattern} has {{{unknown[0]}}}{_nearest(unknown[0], axes)}", where=where)
+        raise BrokenFile(f"{pattern} has {{{unknown[0]}}}{nearest(unknown[0], axes)}", where=where)
     if not names or len(set(names)) < len(names) or set(_PLACE.sub("", pattern)) & set("{}"):
         hint = "such as apps/*/{site}-{env}, each dimension once"
         raise BrokenFile(f"{pattern!r} is no pattern of folders", where=where, hint=hint)
@@ -346,44 +346,6 @@ def _refuse_shared(found: Iterable[Dimension], path: Path) -> None:
                     raise BrokenFile(f"{name} is the baseline of both {owner} and {baseline}", where=str(path))
 
 
-def coordinates(
-    content: Mapping[str, Any], labels: Mapping[str, str], file: Path, declared: Dimensions
-) -> Mapping[str, str]:
-    """Returns the value of each dimension that a stack says, in the declared order.
-
-    `content` is what stack.yaml says, `labels` those of stack and project. Raises `BrokenFile` with the nearest name.
-    """
-    if not declared:
-        return {}
-    said = content.get("dimensions")
-    if said is not None and not isinstance(said, dict):
-        raise BrokenFile("dimensions needs to be a mapping", where=place_of(file, "dimensions"))
-    axes = {each.name: each for each in declared.axes}
-    for name in said or {}:
-        if name not in axes:
-            known = f"known: {', '.join(axes)}" if axes else f"{DIMENSIONS_FILE} declares none with values"
-            message = f"there is no dimension {name!r}{_nearest(name, axes)}; {known}"
-            raise BrokenFile(message, where=place_of(file, "dimensions", name))
-    found: dict[str, str] = {}
-    folder = declared.in_folder(file.parent)
-    for name, axis in axes.items():
-        value = (said or {}).get(name, labels.get(name, folder.get(name)))
-        if value is None:
-            continue
-        if not isinstance(value, str) or value not in axis.values:
-            message = f"{name} has no value {value!r}{_nearest(value, axis.values)}"
-            where = place_of(file, "dimensions", name) if name in (said or {}) else place_of(file, "labels", name)
-            if name not in (said or {}) and name not in labels:
-                where = str(file.parent)
-            raise BrokenFile(message, where=where, hint=f"{DIMENSIONS_FILE} declares the values")
-        found[name] = value
-    missing = [name for name, axis in axes.items() if name not in found and not axis.is_optional]
-    if found and missing:
-        message = f"says {', '.join(found)}, and not which {', '.join(missing)}"
-        raise BrokenFile(message, where=place_of(file, "dimensions"), hint="say it below dimensions in stack.yaml")
-    return found
-
-
-def _nearest(name: Any, known: Iterable[str]) -> str:
+def nearest(name: Any, known: Iterable[str]) -> str:
     near = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
     return f", did you mean {near[0]}?" if near else ""

@@ -24,13 +24,15 @@ from workbench.project.baselines import baseline_findings
 from workbench.project.bounds import is_foreign
 from workbench.project.clusters import (
     CLUSTERS_FILE,
+    Cluster,
     ClusterMapping,
     Placement,
     override,
     read_cluster_mapping,
 )
 from workbench.project.components import base_components, read_components
-from workbench.project.dimensions import Dimensions, coordinates, read_dimensions
+from workbench.project.coordinates import coordinates
+from workbench.project.dimensions import Dimensions, read_dimensions
 from workbench.project.errors import NotARepository, ProjectError
 from workbench.project.masking import read_masking
 from workbench.project.names import ProjectName, StackName, StackPath
@@ -261,7 +263,8 @@ def _stack(
     except ProjectError as error:
         findings.append(Finding.of(error))
     components = read_components(folder, shared)
-    point = _point(content, {**project_labels, **labels}, file, project_folder, declared, findings)
+    placed = [clusters.cluster(each) for each in placement.clusters] if placement is not None else ()
+    point = _point(content, {**project_labels, **labels}, file, project_folder, declared, placed, findings)
     return Stack(
         path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root,
         outputs=outputs, unread_outputs=unread or own_unread or next(iter(doubts), None), coordinates=point,
@@ -275,18 +278,20 @@ def _point(
     file: Path,
     project: Path,
     declared: Dimensions,
+    placed: Sequence[Cluster],
     findings: list[Finding],
 ) -> Mapping[str, str]:
     """The coordinates of a stack, whose files are held to them; none where they are not known."""
     if not declared:
         return {}
     try:
-        found = coordinates(content, labels, file, declared)
+        found = coordinates(content, labels, file, declared, placed)
     except ProjectError as error:
         findings.append(Finding.of(error))
         return {}
-    findings.extend(baseline_findings(file.parent, project, found, declared))
-    return found
+    findings.extend(found.findings)
+    findings.extend(baseline_findings(file.parent, project, found.values, declared))
+    return found.values
 
 
 def _outputs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from workbench.session.opened import Opened
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
+    from workbench.engine.cells import Configured
     from workbench.engine.compile_all import Batch
     from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.engine.migration import Migration
@@ -40,7 +42,8 @@ class Compiling(Opened):
     """Compiles what is in the working tree, or with edits that exist only here."""
 
     async def compile(self, stack: Stack, inputs: CompileInputs | None = None) -> CompiledStack:
-        """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec)."""
+        """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec); `FinalOverridden`
+        where `inputs` set otherwise what a baseline says for good."""
         from workbench.engine.evaluators import evaluators
 
         evaluators.warm()  # while this process reads what it needs of the language
@@ -48,6 +51,7 @@ class Compiling(Opened):
         from workbench.engine.shipped import compile_stack
 
         given = inputs or CompileInputs()
+        await self._hold_finals(stack, given)
         ahead = _AHEAD.get()
         if ahead is not None and ahead.inputs == given and (found := ahead.stacks.get(stack.name)) is not None:
             if isinstance(found, WorkbenchError):
@@ -59,6 +63,26 @@ class Compiling(Opened):
         compiled = replace(compiled, spec=self._with_sensitive(stack, compiled.spec))
         self._secrets |= compiled.spec.secrets
         return compiled
+
+    async def _hold_finals(self, stack: Stack, inputs: CompileInputs) -> None:
+        """Raises `FinalOverridden`. What a stack is without what is given is what the last word is about."""
+        if not (inputs.options or inputs.settings or inputs.overlay):
+            return
+        import anyio.to_thread
+
+        from workbench.engine.configuration import ConfigurationRequest, configured
+        from workbench.engine.evaluators import evaluators
+        from workbench.engine.final_inputs import refuse_overridden
+
+        key = secrets.token_bytes(32)
+
+        def evaluate(given: CompileInputs) -> Configured:
+            allowance, plugins = self._settings.allowance, self._plain_plugins()
+            request = ConfigurationRequest((stack,), self._root, plugins, {}, allowance, given.plain(), key)
+            return next(configured(request, evaluators))
+
+        today = self._now().date()
+        await anyio.to_thread.run_sync(refuse_overridden, stack, self._root, inputs, today, evaluate)
 
     @asynccontextmanager
     async def compiled_ahead(
@@ -130,6 +154,7 @@ class Compiling(Opened):
                 chosen,
                 force,
                 self._settings.allowance,
+                self._now().date(),
             )
         )
 

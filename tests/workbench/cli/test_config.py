@@ -10,6 +10,7 @@ import pytest
 from tests.dimensioned import settings, write, write_company
 from tests.kcl.clocks import wait_until_settled
 from tests.workbench.cli.command import Wb
+from workbench.engine.final_inputs import FinalOverridden
 from workbench.exit_codes import ExitCode
 from workbench.session import Session
 from workbench.session.configuring import ValueOverCube
@@ -372,3 +373,47 @@ def test_what_overrides_something_final_ends_the_check(root: Path, wb: Wb) -> No
     assert ended.code == ExitCode.ERROR
     said = "env/prod.k:5: web.cpu is final for global at dimensions/global.k:4, and sets it otherwise, in 4 stacks"
     assert said in ended.err, ended.text
+
+
+def declare_final(root: Path) -> None:
+    file = root / "dimensions.yaml"
+    said = "files: [dimensions/global.k]"
+    file.write_text(file.read_text().replace(said, f"{said}\n    final: [web.cpu]"))
+
+
+def test_what_is_final_is_not_set_by_what_a_command_is_given(root: Path, wb: Wb) -> None:
+    """`-D` through an option of the baseline, `-Y` by an override; one that has a waiver is put up with."""
+    declare_final(root)
+    text = (root / "dimensions/global.k").read_text()
+    (root / "dimensions/global.k").write_text(text.replace('cpu = "200m"', 'cpu = option("cpu", default="200m")'))
+    write(root, "more.yaml", 'kcl_cli_configs:\n  overrides: [web.cpu="7"]\n')
+    stack = "app000/hangzhou-acorn-pre"
+    folder = f"apps/{stack}"
+    given = wb("compile", stack, "-D", "cpu=1234m")
+    said = "web.cpu is final for global at dimensions/global.k:4, and -D cpu would set it otherwise"
+    assert (given.code, given.out) == (ExitCode.ERROR, "") and said in given.err and "1234m" not in given.err
+    settings_ = wb("compile", stack, "-Y", str(root / "more.yaml"))
+    assert settings_.code == ExitCode.ERROR and "more.yaml would set it otherwise" in settings_.err
+
+    every = wb(
+        "compile", "--all", "--into", str(root.parent / "specs"), "-D", "cpu=1234m", "--changed", f"{folder}/main.k"
+    )
+    assert every.code == ExitCode.ERROR and said in every.text
+    waiver = "waivers: [{path: web.cpu, until: 2999-12-31, reason: trial}]\n"
+    append(root, "dimensions.yaml", waiver)
+    assert "1234m" in wb("compile", stack, "-D", "cpu=1234m").out
+
+
+async def test_a_what_if_does_not_set_what_is_final_unless_in_the_baseline_itself(root: Path, tmp_path: Path) -> None:
+    declare_final(root)
+    settings_ = Settings(tmp_path / "state", tmp_path / "cache")
+    async with Session.open(root, settings=settings_) as session:
+        stack = session.select("app000/hangzhou-acorn-pre")
+        main = stack.directory / "main.k"
+        whatif = session.whatif(stack).edit(main, 'import models\n\nweb: models.App {\n    cpu = "9"\n}\n')
+        with pytest.raises(FinalOverridden, match="edits that are not saved would set it otherwise") as raised:
+            await session.compile(stack, whatif.inputs)
+        assert raised.value.where.endswith("main.k:4")
+        baseline = root / "dimensions/global.k"
+        own = session.whatif(stack).edit(baseline, baseline.read_text().replace("200m", "300m"))
+        await session.compile(stack, own.inputs)

@@ -246,12 +246,60 @@ def test_the_folder_of_a_stack_says_where_it_lies(tmp_path: Path) -> None:
     assert points["app000/hangzhou-birch-prod"] == {"site": "hangzhou", "tenant": "birch", "env": "prod"}
     folder = tmp_path / "apps/app000/hangzhou-birch-prod"
     (folder / "stack.yaml").write_text("name: x\ndimensions: {tenant: acorn}\n")
-    assert discover(tmp_path).select("app000/x").coordinates["tenant"] == "acorn", "what is said comes first"
+    found = discover(tmp_path).select("app000/x")
+    assert found.coordinates["tenant"] == "acorn", "what is said comes first"
+    where = "apps/app000/hangzhou-birch-prod"
+    said = f"is at tenant acorn by stack.yaml, and at tenant birch by its folder ({where})"
+    assert (found.findings[0].message, found.findings[0].is_error) == (said, True)
+    assert found.findings[0].where == f"{folder}/stack.yaml:2:14"
     folder.rename(folder.parent / "hangzhou-brich-prod")
     (folder.parent / "hangzhou-brich-prod/stack.yaml").write_text("name: x\n")
     finding = discover(tmp_path).select("app000/x").findings[0]
     assert finding.message == "tenant has no value 'brich', did you mean birch?"
     assert finding.where.endswith("apps/app000/hangzhou-brich-prod")
+
+
+CLUSTERS = """clusters:
+  hz-1: {labels: {site: hangzhou, zone: a}}
+  hz-2: {labels: {site: hangzhou, zone: b}}
+  sh-1: {labels: {site: shanghai}}
+  lost: {labels: {site: hangzou}}
+  bare: {}
+placements:
+  - {stacks: ["*"], clusters: [hz-1, hz-2]}
+"""
+
+
+def test_the_clusters_of_a_stack_say_where_it_lies_and_contradict_what_says_otherwise(root: Path) -> None:
+    write(root, "clusters.yaml", CLUSTERS)
+    file = f"{STACK}/stack.yaml"
+
+    def found(text: str) -> tuple[dict[str, str], list[str]]:
+        write(root, file, f"name: x\n{text}\n")
+        stack = discover(root).select("app000/x")
+        return dict(stack.coordinates), [
+            f"{each.where} {each.message}".replace(f"{root}/", "") for each in stack.findings
+        ]
+
+    point = {"site": "hangzhou", "tenant": "birch", "env": "prod"}
+    rest = "dimensions: {tenant: birch, env: prod}"
+    assert found(rest) == (point, []), "all of its clusters say the same"
+    contradicted = "is at site hangzhou by stack.yaml, and at site shanghai by its cluster sh-1 (clusters.yaml:4:19)"
+    assert found("dimensions: {site: hangzhou, tenant: birch, env: prod}\nclusters: [hz-1, sh-1]") == (
+        point,
+        [f"{file}:2:14 {contradicted}"],
+    )
+    for clusters, several in (("hz-1, sh-1", "hangzhou, shanghai"), ("hz-1, bare", "hangzhou and none")):
+        incomplete = f"says tenant, env, and not which site; site of its clusters: {several}"
+        assert found(f"{rest}\nclusters: [{clusters}]") == ({}, [f"{file}:2:1 {incomplete}"])
+    unknown = "clusters.yaml:5:19 site has no value 'hangzou', did you mean hangzhou?"
+    assert found(f"{rest}\nclusters: [lost]") == ({}, [unknown])
+    assert found("labels: {site: shanghai, tenant: birch, env: prod}")[1][:1] == [
+        f"{file}:2:10 is at site shanghai by the label site, and at site hangzhou by its cluster hz-1 "
+        "(clusters.yaml:2:19)"
+    ]
+    outside = found("")
+    assert outside[0] == {} and all(each.endswith("and the stack says no coordinates") for each in outside[1])
 
 
 @pytest.mark.parametrize("pattern", ["apps/*/{sight}", "apps", "{env}/{env}", "{env", "{global}"])

@@ -176,13 +176,21 @@ class _Writing:
         declared = self._tree.declared
         if declared is None or not made.like.coordinates:
             return {}
-        said = {**made.like.coordinates, **self._site.coordinates}
+        said = {**made.like.coordinates, **self._of_clusters(), **self._site.coordinates}
         axes = {each.name: each for each in declared.axes}
         if unknown := [each for each in said if each not in axes]:
             raise self._wrong(f"there is no dimension {unknown[0]!r}", f"dimensions.yaml declares {', '.join(axes)}")
         if made.tenant and "tenant" in axes:
             said["tenant"] = made.tenant
         return {each: said[each] for each in axes if each in said}
+
+    def _of_clusters(self) -> Mapping[str, str]:
+        """What the clusters of the site say of dimensions, all of them the same."""
+        labels = [each.labels.items() for each in self._tree.clusters.clusters if each.name in self._site.clusters]
+        declared = self._tree.declared
+        names = {each.name for each in declared.axes} if declared is not None else set()
+        common = set(labels[0]).intersection(*labels[1:]) if labels else set()
+        return {name: value for name, value in sorted(common) if name in names}
 
     def _baselines(self, coordinates: Mapping[str, str], declared: Dimensions) -> Iterator[Path]:
         """The baselines of a point of the cube; one of a new value is written, where it is said what its file is."""
