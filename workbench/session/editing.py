@@ -123,8 +123,8 @@ class Editing(Changing):
         return await anyio.to_thread.run_sync(compare, before, after, edits.files, seal)
 
     async def _side(self, stack: Stack, inputs: CompileInputs, name: str) -> Compiled:
-        from workbench.engine.compile_all import read_by
         from workbench.engine.impact import Compiled, Failure
+        from workbench.engine.read_files import read_by
 
         side = Compiled(stack, self.tree().clusters)
         try:
