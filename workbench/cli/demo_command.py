@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from workbench.project import Stack
     from workbench.session import Session
 
-_WELCOME = "Two practice clusters run yesterday's version. d: live diff, P: plan, a: apply, w: watch, ?: all keys"
+_WELCOME = "Two practice clusters run yesterday's version."
+_FIRST_KEYS = {
+    "browse.diff": "live diff",
+    "browse.plan": "plan",
+    "browse.apply": "apply",
+    "browse.watch": "watch",
+    "everywhere.keys": "all keys",
+}
 
 
 @click.command("demo")
@@ -62,7 +69,7 @@ async def _screen(context: Context) -> int:
     ):
         await practice.seed(session)
         await practice.change_by_hand(place)
-        app = WorkbenchApp(session, open_at=practice.STACK, message=_WELCOME)
+        app = WorkbenchApp(session, open_at=practice.STACK, message=_WELCOME, first_keys=_FIRST_KEYS)
         code = await shown(app)
     return ended(code, app.return_code)
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import anyio.to_thread
@@ -29,7 +30,7 @@ from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
 from workbench.present import errors, glyphs
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import attaching, command_line, custom_running, equivalents, places, served
+from workbench.tui import attaching, command_line, custom_running, equivalents, key_names, places, served
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
@@ -80,7 +81,8 @@ AT_ONCE = 4
 
 
 class WorkbenchApp(WithNames, App[int]):
-    """Returns the exit code. `open_at` is a stack to put the cursor on. `restores`: begins where the last one ended."""
+    """Returns the exit code. `open_at` is a stack to put the cursor on. `message` is said at first, with `first_keys`:
+    what they do, by their names. `restores`: begins where the last one ended."""
 
     TITLE = "Konfig Workbench"
     ENABLE_COMMAND_PALETTE = True
@@ -109,6 +111,7 @@ class WorkbenchApp(WithNames, App[int]):
         *,
         open_at: str = "",
         message: str = "",
+        first_keys: Mapping[str, str] = MappingProxyType({}),
         restores: bool = False,
         is_served: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -126,7 +129,7 @@ class WorkbenchApp(WithNames, App[int]):
         self.states: dict[StackPath, StackState] = {}
         self.recovering = Recovering(self)
         self.rolling_out = RollingOut(self)
-        self._open_at, self._message, self._restores = open_at, message, restores
+        self._open_at, self._message, self._first_keys, self._restores = open_at, message, first_keys, restores
         self.memory = Memory(session.local)
         self.drafts = Drafts(self)
         self.last_place: Place | None = None
@@ -150,6 +153,10 @@ class WorkbenchApp(WithNames, App[int]):
     def is_ascii(self) -> bool:
         return self.session.settings.is_ascii
 
+    def key(self, name: str) -> str:
+        """Returns what sentences call the key that does something, by its name in a keymap file: `plan.stop`."""
+        return key_names.in_words(name, self.keymap_of_user)
+
     @property
     def glyphs(self) -> glyphs.Glyphs:
         return glyphs.ASCII if self.is_ascii else glyphs.UNICODE
@@ -170,7 +177,8 @@ class WorkbenchApp(WithNames, App[int]):
         if self._restores:
             self.call_after_refresh(places.restore, self, screen)
         if self._message:
-            self.notify(self._message, timeout=8)
+            keys = ", ".join(f"{self.key(name)}: {does}" for name, does in self._first_keys.items())
+            self.notify(" ".join(each for each in (self._message, keys) if each), timeout=8)
 
     def _take_keymap(self) -> None:
         """Takes the keys that the user wants; a file that is wrong is named, and all keys are the default ones."""
@@ -338,23 +346,28 @@ class WorkbenchApp(WithNames, App[int]):
         """Quits at the second `q` within two seconds; an apply that runs has to be stopped first."""
         running = [state.stack.name for state in self.states.values() if state.is_applying]
         if running:
-            self.notify(f"an apply of {running[0]} runs: K stops it", severity="warning")
+            self.notify(f"an apply of {running[0]} runs: {self.key('plan.stop')} stops it", severity="warning")
             return
         if self.recovering.is_running:
-            self.notify("a recovery runs: K on its screen stops it", severity="warning")
+            self.notify(f"a recovery runs: {self.key('recovery.stop')} on its screen stops it", severity="warning")
             return
         if self.rolling_out.is_running:
-            self.notify("a rollout is carried out here: K on its screen stops it", severity="warning")
+            self.notify(
+                f"a rollout is carried out here: {self.key('rollouts.stop')} on its screen stops it", severity="warning"
+            )
             return
         if any(each.group.startswith("act on ") and not each.is_finished for each in self.workers):
-            self.notify("an act on a live object is under way: K on its screen stops it", severity="warning")
+            self.notify(
+                f"an act on a live object is under way: {self.key('live-object.stop-the-act')} on its screen stops it",
+                severity="warning",
+            )
             return
         now = time.monotonic()
         if is_sure or now - self._quit_asked_at < 2:
             self.exit(0)
         else:
             self._quit_asked_at = now
-            self.notify("q again quits", timeout=2)
+            self.notify(f"{self.key('everywhere.quit')} again quits", timeout=2)
 
     def action_ask_to_quit(self) -> None:
         self.ask_to_quit()

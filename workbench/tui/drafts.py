@@ -72,8 +72,9 @@ class Drafts:
             self._taken.add(name)
             return ""
         since = f"{short((self._app.now() - draft.at).total_seconds())} ago"
+        drops = f"{self._app.key('what-if.drop-edits')} drops"
         if state.edits:
-            return f"edits of {since} are stored and not taken up, as there are others: X drops these"
+            return f"edits of {since} are stored and not taken up, as there are others: {drops} these"
         try:
             edits, changed = lay_over(draft, self._app.session.whatif(state.stack))
         except WorkbenchError as error:
@@ -81,5 +82,7 @@ class Drafts:
         self._taken.add(name)
         self._app.restore_edits(state, edits)
         if not changed:
-            return f"edits of {since}, taken up again: X drops them"
-        return f"edits of {since}; {', '.join(changed)} changed on disk since and that is not in them: W is refused"
+            return f"edits of {since}, taken up again: {drops} them"
+        writing = self._app.key("what-if.write-to-files")
+        lacking = f"{', '.join(changed)} changed on disk since and that is not in them"
+        return f"edits of {since}; {lacking}: {writing} is refused"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 OSC52_MOST_BYTES = 74_994
+_PLACES = "stack NAME, diff, plan, watch, fleet, log, or a kind such as pods"
 DRAW_SECONDS = 0.1
 REST = 10.0
 """So many times longer than it took to draw is waited before drawing again."""
@@ -232,9 +233,7 @@ class Frame(WithNames, Screen[None]):
         if state and state.inputs and state.whatif:
             after += ["  ", Span(f" WHAT-IF: {', '.join(each.name for each in state.whatif.files)} ", Tone.WARN)]
         if self.name_in_trail:
-            after.append(
-                Span(f"  › {self.name_in_trail}" if not self.workbench.is_ascii else f"  > {self.name_in_trail}")
-            )
+            after.append(Span(f"  › {self.name_in_trail}"))
         if placement and placement.clusters:
             room = self.app.size.width - len(line(*parts, *after)) - _AROUND_CLUSTERS
             shown = clusters.in_short(placement.clusters, self.workbench.places, room)
@@ -285,7 +284,7 @@ class Frame(WithNames, Screen[None]):
 
     def action_filter(self) -> None:
         self._filtered = self.main_table()
-        self.query_one(Prompt).open("/")
+        self.query_one(Prompt).open("/", "filter: text or regular expression, !inverse, -f fuzzy")
 
     def action_command(self) -> None:
         self.open_command()
@@ -299,7 +298,14 @@ class Frame(WithNames, Screen[None]):
     def open_command(self, value: str = "") -> None:
         """Opens the prompt for a command that may begin with a value."""
         self.workbench.learn_kinds()
-        self.query_one(Prompt).open(":", self.workbench.completions, value, self.workbench.command_history)
+        complete, before = (self.workbench.key(each) for each in ("prompt.complete", "prompt.before"))
+        self.query_one(Prompt).open(
+            ":",
+            f"{_PLACES}; {complete} completes, {before} recalls",
+            completions=self.workbench.completions,
+            value=value,
+            history=self.workbench.command_history,
+        )
 
     _filtered: ResourceTable | None = None
 

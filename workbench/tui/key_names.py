@@ -7,7 +7,7 @@ screens can do (`r` compiles again on Spec) keeps the name that this has everywh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from textual.binding import Binding, BindingType
@@ -18,6 +18,15 @@ from kcl.records import replace
 _PLACES = {"Frame": "everywhere", "ResourceTable": "tables", "WorkbenchApp": "everywhere"}
 SIGNS = {_character_to_key(each): each for each in map(chr, range(33, 127))}
 """What a key types, by its name: of some, such as slash, Textual does not know it."""
+_DEFAULT_KEYS: dict[str, str] = {}
+"""By the name of each binding of the classes that are loaded."""
+
+
+def in_words(name: str, keymap: Mapping[str, str]) -> str:
+    """Returns what a sentence calls the key that does something: the first of those that a keymap gives it, else of
+    the default ones."""
+    key = keymap.get(name, _DEFAULT_KEYS[name]).partition(",")[0]
+    return SIGNS.get(key, key)
 
 
 class WithNames:
@@ -28,6 +37,7 @@ class WithNames:
         if own is not None:
             inherited = {each.action: each.id for base in reversed(cls.__mro__[1:]) for each in named(base)}
             cls.BINDINGS = [*_named(own, place_name(cls), inherited)]  # type: ignore[attr-defined]
+            _DEFAULT_KEYS.update((each.id, each.key) for each in named(cls) if each.id)
         super().__init_subclass__(**given)  # Textual reads the bindings there
 
 

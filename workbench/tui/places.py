@@ -44,9 +44,10 @@ def restore(app: WorkbenchApp, screen: Frame) -> None:
             app.notify(f"{each}: nothing of it is restored, nor stored over it", severity="warning", timeout=12)
     place = found.place
     if place is not None and open_place(app, place, screen) and place.word != "stack":
-        app.notify(f"where you were: {place.command}; escape goes to Browse", timeout=6)
+        app.notify(f"where you were: {place.command}; {app.key('everywhere.back')} goes to Browse", timeout=6)
     if drafts:
-        app.notify(f"edits that were not written: {', '.join(sorted(drafts))}; i there takes them up", timeout=12)
+        taking = f"{app.key('browse.what-if')} there takes them up"
+        app.notify(f"edits that were not written: {', '.join(sorted(drafts))}; {taking}", timeout=12)
 
 
 def leave(app: WorkbenchApp) -> None:
@@ -93,7 +94,7 @@ def _set(app: WorkbenchApp, name: str, screen: Frame) -> None:
     elif app.session.holds_secret(f"{place.command} {place.filter}"):
         app.notify("there is a secret in the filter: it can't be bookmarked", severity="warning")
     elif _stored(app, name, place):
-        app.notify(f"{name} is {place.command}: ' goes there")
+        app.notify(f"{name} is {place.command}: {app.key('everywhere.go-to-bookmark')} goes there")
 
 
 def _take_away(app: WorkbenchApp, name: str, screen: Frame) -> None:

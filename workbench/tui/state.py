@@ -167,6 +167,6 @@ class RecoveryJob:
         return self.busy == "recovering"
 
 
-def not_watched(state: StackState) -> str:
-    """What to say beside a picture that nobody keeps up to date."""
-    return "" if state.is_watched else "  not watched now: w watches it"
+def not_watched(state: StackState, key: str) -> str:
+    """What to say beside a picture that nobody keeps up to date; `key` is the one that watches it."""
+    return "" if state.is_watched else f"  not watched now: {key} watches it"

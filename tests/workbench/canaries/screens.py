@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.segment import Segment
+from textual.color import Color
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -29,20 +31,42 @@ from workbench.tui.screens.reach import ReachScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
+from workbench.tui.tones import OnlyAscii
 from workbench.tui.widgets.prompt import Prompt
+
+
+class Unreadable(OnlyAscii):
+    """Notes what becomes a question mark, where nothing outside of ASCII may be painted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: set[str] = set()
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        shown = super().apply(segments, background)
+        self.texts |= {
+            before.text
+            for before, after in zip(segments, shown, strict=True)
+            if after.text.count("?") > before.text.count("?")
+        }
+        return shown
 
 
 @dataclass
 class Pictures:
-    """`seen` is what was shown, by a name; `screens` are the classes of the screens that were looked at."""
+    """`seen` is what was shown, by a name; `screens` are the classes of the screens that were looked at, `painted` the
+    signs that a terminal got."""
 
     app: WorkbenchApp
     pilot: Pilot[Any]
     seen: dict[str, str] = field(default_factory=dict)
     screens: set[str] = field(default_factory=set)
+    painted: set[str] = field(default_factory=set)
 
     def take(self, name: str) -> None:
         self.screens.add(type(self.app.screen).__name__)
+        for strip in self.app.screen._compositor.render_strips():
+            self.painted |= set(strip.text)
         self.seen[name] = "\n".join(shown(self.app)) + self.app.export_screenshot().replace("&#160;", " ")
 
     async def of_each_row(self, name: str, rows: int) -> None:

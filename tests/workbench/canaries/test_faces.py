@@ -16,7 +16,7 @@ import pytest
 from runtimes.base import ListKey, Rejected
 from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
 from tests.workbench.canaries.repository import LOOK, OPTION, OPTIONS, SETTINGS, URL, WEB, Vault, leaking_files, leaks
-from tests.workbench.canaries.screens import Pictures
+from tests.workbench.canaries.screens import Pictures, Unreadable
 from tests.workbench.tui.test_screens import LARGE, says, state, until
 from workbench.engine.live_acts import LiveAct, LiveRequest
 from workbench.tui import screens
@@ -39,8 +39,9 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecoveringVault:
     return made
 
 
-async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
-    app = WorkbenchApp(vault.session(), open_at="vault/dev", now=lambda: NOW)
+async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_ascii(vault: RecoveringVault) -> None:
+    app = WorkbenchApp(vault.session(is_ascii=True), open_at="vault/dev", now=lambda: NOW)
+    app._filters[-1] = unreadable = Unreadable()
     async with app.run_test(size=LARGE) as pilot:
         pictures = Pictures(app, pilot)
         vault.quote_everything(Rejected)
@@ -77,6 +78,8 @@ async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
         importlib.import_module(module.name)
     every = {each.__name__ for each in Frame.__subclasses__()}
     assert pictures.screens == every - {*SHOWN_OTHERWISE}
+    assert not [each for each in pictures.painted if not each.isascii()]
+    assert not unreadable.texts, "signs of ours have to have one in ASCII"
 
 
 SHOWN_OTHERWISE = {

@@ -22,7 +22,8 @@ class BookmarksScreen(Frame):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("X", "drop", "Take away ...")]
 
     def body(self) -> ComposeResult:
-        yield ResourceTable(_COLUMNS, id="bookmarks", empty="no bookmarks: m sets one where you are")
+        key = self.workbench.key("everywhere.bookmark")
+        yield ResourceTable(_COLUMNS, id="bookmarks", empty=f"no bookmarks: {key} sets one where you are")
 
     def show_state(self) -> None:
         self._found, self._problem = self.workbench.memory.remembered()
@@ -33,7 +34,8 @@ class BookmarksScreen(Frame):
 
     def status(self) -> Line:
         _, problem = self.workbench.memory.remembered()
-        return line(Span(problem, Tone.WARN) if problem else Span("enter goes there", Tone.MUTED))
+        going = f"{self.workbench.key('tables.open')} goes there"
+        return line(Span(problem, Tone.WARN) if problem else Span(going, Tone.MUTED))
 
     def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
         places.go(self.workbench, str(event.key), self)

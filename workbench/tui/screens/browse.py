@@ -19,6 +19,9 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.words import counted
 
+_NEXT = {"browse.spec": "spec", "browse.diff": "diff", "browse.plan": "plan", "browse.watch": "watch"}
+"""What there is to do with a stack of which nothing is known yet, by the names of the keys."""
+
 
 class BrowseScreen(Frame):
     DEFAULT_CSS = """
@@ -166,10 +169,16 @@ class BrowseScreen(Frame):
             found.append(line(Span(f"compared {age} ago", Tone.MUTED)))
         if state.tree is not None:
             found += [reconcile.summary(state.tree, glyphs, now), reconcile.why_line(state.tree, glyphs, now)]
-            found.append(line(reconcile.heard(state.tree, now), Span(not_watched(state), Tone.WARN)))
+            found.append(
+                line(
+                    reconcile.heard(state.tree, now),
+                    Span(not_watched(state, self.workbench.key("browse.watch")), Tone.WARN),
+                )
+            )
         found += [line(Span(f"{glyphs.finding} {each.where}: {each.message}", Tone.BAD)) for each in stack.findings]
         if state.diff is None and state.tree is None:
-            found.append(line(Span("c spec   d diff   P plan   w watch", Tone.MUTED)))
+            keys = (f"{self.workbench.key(name)} {does}" for name, does in _NEXT.items())
+            found.append(line(Span("   ".join(keys), Tone.MUTED)))
         return found
 
     def _findings(self) -> list[Line]:

@@ -50,5 +50,5 @@ class CommandLogScreen(Frame):
         return "\n".join(each.line for number, each in acts if each.line and (number, each.at) in shown)
 
     def status(self) -> Line:
-        said = f"{len(self.workbench.command_log.acts)} acts of this session, kept in memory alone: y copies the lines"
-        return line(Span(said, Tone.MUTED))
+        count, key = len(self.workbench.command_log.acts), self.workbench.key("everywhere.copy")
+        return line(Span(f"{count} acts of this session, kept in memory alone: {key} copies the lines", Tone.MUTED))

@@ -105,11 +105,19 @@ class DiffScreen(Frame):
         left_out = self.state.skipped if self.state else frozenset()
         header = [*clusters.few_lines(found.identities), summary]
         if count := sum(each.address in left_out for each in found.changes):
-            header.append(line(Span(f"the plan leaves {count} out: space takes it back", Tone.WARN)))
+            header.append(
+                line(
+                    Span(
+                        f"the plan leaves {count} out: {self.workbench.key('diff.leave-out')} takes it back", Tone.WARN
+                    )
+                )
+            )
         header += diff.remark_lines(found, glyphs)
         if self.drift_only:
             drift = diff.drift_line(found, glyphs)
-            header.append(line(Span("drift only (D shows everything): ", Tone.WARN), drift))
+            header.append(
+                line(Span(f"drift only ({self.workbench.key('diff.drift-only')} shows everything): ", Tone.WARN), drift)
+            )
         self.query_one("#summary", ToneText).show_all(header)
         changes.empty = self._nothing()
         changes.set_rows(diff.change_rows(found.changes, drift_only=self.drift_only, left_out=left_out))
@@ -206,12 +214,16 @@ class DiffScreen(Frame):
 
     def _show_around(self, is_shown: bool) -> None:
         if is_shown and self.drift_only:
-            self.notify("only drift is shown: D shows everything", severity="warning")
+            self.notify(
+                f"only drift is shown: {self.workbench.key('diff.drift-only')} shows everything", severity="warning"
+            )
             return
         self.has_context, self.has_sides = is_shown, False
         if is_shown:
             lines = CONTEXTS[self._level]
-            self.notify("all of it" if lines is None else f"{lines} lines around each field; + and - change that")
+            more, less = (self.workbench.key(each) for each in ("diff.more-around", "diff.less-around"))
+            said = f"{lines} lines around each field; {more} and {less} change that"
+            self.notify("all of it" if lines is None else said)
         self.redraw()
 
     def action_leave_out(self) -> None:
@@ -268,11 +280,15 @@ class DiffScreen(Frame):
         change, key = self._change(), self.query_one("#fields", ResourceTable).current
         return change, next((each for each in change.fields if each.path == _path(key)), None) if change else None
 
+    def _other_pane(self) -> str:
+        return f"the other pane ({self.workbench.key('everywhere.next-pane')})"
+
     def _field(self) -> FieldChange | None:
         """The field under the cursor that a rule can leave to others; says why where there is none."""
         change, field = self._under_cursor()
         if change is None or field is None or change.action in (Action.CREATE, Action.DELETE):
-            self.notify("put the cursor on a field that changes, in the other pane (tab)", severity="warning")
+            pane = self._other_pane()
+            self.notify(f"put the cursor on a field that changes, in {pane}", severity="warning")
         elif not isinstance(change.address.id, KubernetesId):
             self.notify("for Terraform there is ignore_changes of lifecycle, in the source", severity="warning")
         elif field.op is Op.KEPT:
@@ -286,7 +302,8 @@ class DiffScreen(Frame):
     def action_reveal(self) -> None:
         change, field = self._under_cursor()
         if change is None or field is None or not field.is_masked:
-            self.notify("put the cursor on a masked field that changes, in the other pane (tab)", severity="warning")
+            pane = self._other_pane()
+            self.notify(f"put the cursor on a masked field that changes, in {pane}", severity="warning")
             return
         self.hide_secret()
         self._to_reveal = change, field
@@ -333,7 +350,10 @@ class DiffScreen(Frame):
 
     def action_picture(self) -> None:
         if self.is_revealing:
-            self.notify("a secret is on the screen: escape takes it away first", severity="warning")
+            self.notify(
+                f"a secret is on the screen: {self.workbench.key('everywhere.back')} takes it away first",
+                severity="warning",
+            )
         else:
             super().action_picture()
 

@@ -127,7 +127,8 @@ class DriftScreen(Frame):
         if state.edits:
             self.notify(f"{state.edits} is edited in a What-if: write or drop that first", severity="warning")
         elif look is None or look.diff is None:
-            self.notify("it was not compared yet, or could not be: r looks again", severity="warning")
+            key = self.workbench.key("everywhere.reload")
+            self.notify(f"it was not compared yet, or could not be: {key} looks again", severity="warning")
         elif not look.has_drifted:
             self.notify("nothing to take over: no drift was seen", severity="warning")
         else:

@@ -83,11 +83,11 @@ class IgnoreScreen(Frame):
             yield from errors.lines(self._made, glyphs)
             return
         whose = f"the stack {stack.name} alone" if self._of_stack else f"all stacks of {stack.path.project}"
-        yield line(Span("for     ", Tone.MUTED), whose, Span("   t changes that", Tone.MUTED))
+        yield line(Span("for     ", Tone.MUTED), whose, self._changes_that("ignore.stack-or-project"))
         actor = self._field.actor
         if actor is not None:
             owner = f"it is {actor.manager}'s" if self._by_manager else "anybody may own it"
-            yield line(Span("where   ", Tone.MUTED), owner, Span("   o changes that", Tone.MUTED))
+            yield line(Span("where   ", Tone.MUTED), owner, self._changes_that("ignore.any-owner"))
         yield line(Span("reason  ", Tone.MUTED), self._reason)
         yield line(
             Span("An apply then sends what is live there, or nothing; the difference goes on being told.", Tone.MUTED)
@@ -96,6 +96,9 @@ class IgnoreScreen(Frame):
         yield from patches.lines(self._made, self._found.spec)
         if self._is_written:
             yield line(Span(f"{glyphs.good} written", Tone.GOOD))
+
+    def _changes_that(self, name: str) -> Span:
+        return Span(f"   {self.workbench.key(name)} changes that", Tone.MUTED)
 
     def action_file(self) -> None:
         """The rule goes into the file of the stack, or of its project."""

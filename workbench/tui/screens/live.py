@@ -169,7 +169,8 @@ class LiveScreen(Frame):
         if self._trouble is not None:
             above += errors.lines(self._trouble, glyphs)
             if isinstance(self._trouble, UnknownKind):
-                above.append(line(Span("there is no command of this name either: tab completes them", Tone.MUTED)))
+                key = self.workbench.key("prompt.complete")
+                above.append(line(Span(f"there is no command of this name either: {key} completes them", Tone.MUTED)))
         self.query_one("#clusters", ToneText).show_all(above)
         self._empty()
         self._wanted.set()

@@ -186,7 +186,9 @@ class LiveObjectScreen(Frame):
         except (WorkbenchError, RuntimeFailure) as error:
             self.notify(str(error), severity="error")
             return
-        instead = " Its KCL line can be changed instead: escape, then i, edits it in a What-if." if owner else ""
+        back, whatif = (self.workbench.key(each) for each in ("everywhere.back", "live-object.what-if"))
+        editing = f" Its KCL line can be changed instead: {back}, then {whatif}, edits it in a What-if."
+        instead = editing if owner else ""
         question = line(
             Span(f"{request.act.value}: ", Tone.BAD),
             f"{consequence(request, owner)}.{instead} Type ",
@@ -314,6 +316,6 @@ class LiveObjectScreen(Frame):
 
     def status(self) -> Line:
         if self._progress:
-            return line(Span(f"{self._progress}  K stops it", Tone.BUSY))
+            return line(Span(f"{self._progress}  {self.workbench.key('live-object.stop-the-act')} stops it", Tone.BUSY))
         acts = ", ".join(f":{each.value}{' N' if each is LiveAct.SCALE else ''}" for each in acts_of(self._object))
         return line(Span(f"{self._object.api_version}  {acts}", Tone.MUTED))

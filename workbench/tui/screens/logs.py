@@ -182,7 +182,8 @@ class LogsScreen(Frame):
             return "nothing is known of what it writes"
         if self._report is None:
             return f"asking {self._cluster} ..."
-        return "no log lines: t asks for a longer time" if self._report.sources else "no container has run yet"
+        key = self.workbench.key("logs.time-range")
+        return f"no log lines: {key} asks for a longer time" if self._report.sources else "no container has run yet"
 
     def _rows(self, room: int) -> Iterator[Row]:
         sources = self._report.sources if self._report is not None else ()

@@ -144,7 +144,8 @@ class OutputScreen(Frame):
 
     def status(self) -> Line:
         cut = f"  {self._left_out} more lines are not shown" if self._left_out else ""
-        waits = "running: K stops it, leaving does too" if self._has_begun else "nothing is run yet"
+        key = self.workbench.key("output.stop")
+        waits = f"running: {key} stops it, leaving does too" if self._has_begun else "nothing is run yet"
         said = self._ended or waits
         tone = Tone.BAD if self._ended and not self._ended.endswith(" 0") else Tone.MUTED
         command = custom_running.shown_line(self.workbench, self._invocation)

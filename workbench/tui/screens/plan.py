@@ -141,10 +141,11 @@ class PlanScreen(Frame):
             if (finding := self._finding()) is not None:
                 listed.insert(0, policy.finding_line(finding, self.workbench.konfig.root, glyphs))
             if any(each.conflicts for each in made.changes):
+                force, skip = (self.workbench.key(each) for each in ("plan.force", "plan.leave-out"))
                 how = (
-                    "F gives them back"
+                    f"{force} gives them back"
                     if made.force
-                    else "F takes over the fields in conflict, space leaves a step out"
+                    else f"{force} takes over the fields in conflict, {skip} leaves a step out"
                 )
                 listed.append(line(Span(how, Tone.MUTED)))
             return listed
@@ -153,12 +154,12 @@ class PlanScreen(Frame):
         if not isinstance(events[-1], ApplyFinished):
             return [*lines, *plan.going_on(events, glyphs)]
         if events[-1].outcome is not Outcome.SUCCEEDED:
-            lines.append(line(Span("r plans what is left", Tone.MUTED)))
+            lines.append(line(Span(f"{self.workbench.key('everywhere.reload')} plans what is left", Tone.MUTED)))
         elif made.rolls_back_to:
             said = "the configuration says what it said: the next plan of it would go forward again"
             lines.append(line(Span(said, Tone.WARN)))
         elif not made.destroys:
-            lines.append(line(Span("w watches it become ready", Tone.MUTED)))
+            lines.append(line(Span(f"{self.workbench.key('plan.watch')} watches it become ready", Tone.MUTED)))
         return lines
 
     def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:
@@ -256,7 +257,7 @@ class PlanScreen(Frame):
         if self.workbench.session.settings.is_read_only:
             return "this session is read-only"
         if self.state and self.state.events:
-            return "this plan was applied: r plans again"
+            return f"this plan was applied: {self.workbench.key('everywhere.reload')} plans again"
         if made.is_as_configured:
             return "nothing to destroy" if made.destroys else "nothing to apply"
         if made.is_empty and made.left_out:
@@ -265,7 +266,7 @@ class PlanScreen(Frame):
             return f"nothing is known to do, and something may be left: {made.gaps[0]}"
         refused = [each for each in made.guards if not each.passed]
         if refused and any(each.conflicts for each in made.changes):
-            return "other managers own fields of this plan: F takes them over"
+            return f"other managers own fields of this plan: {self.workbench.key('plan.force')} takes them over"
         return f"refused: {refused[0].message or refused[0].name}" if refused else ""
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:

@@ -185,5 +185,6 @@ class ReconcileScreen(Frame):
 
     def status(self) -> Line:
         if self.state is not None and self.state.tree is not None and not self.state.is_watched:
-            return line(super().status(), Span("NOT WATCHED: r watches again", Tone.WARN))
+            key = self.workbench.key("everywhere.reload")
+            return line(super().status(), Span(f"NOT WATCHED: {key} watches again", Tone.WARN))
         return super().status()

@@ -167,9 +167,10 @@ class RecoveryScreen(Frame):
     def _why_not(self) -> str:
         job = self.job
         if job.found is None or job.busy:
-            return "wait until it is looked at" if not job.is_running else "it runs: K stops it"
+            stop = f"it runs: {self.workbench.key('recovery.stop')} stops it"
+            return stop if job.is_running else "wait until it is looked at"
         if job.report is not None:
-            return "it was run: r looks again"
+            return f"it was run: {self.workbench.key('everywhere.reload')} looks again"
         if job.found.is_empty:
             return "nothing of it can be run: the state of each host says why"
         return "this session is read-only" if self.workbench.session.settings.is_read_only else ""

@@ -137,7 +137,8 @@ class ReleasesScreen(Frame):
         if len(marked) == 2:
             self.app.push_screen(ReleaseChangesScreen(self._stack_state, marked[0], marked[1]))
         else:
-            self.notify("mark two with space, or put the cursor on one that has another before it", severity="warning")
+            marking = f"mark two with {self.workbench.key('releases.mark')}"
+            self.notify(f"{marking}, or put the cursor on one that has another before it", severity="warning")
 
     def action_configured(self) -> None:
         """Shows what differs between the release under the cursor and what the configuration says now."""

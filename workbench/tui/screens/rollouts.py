@@ -186,7 +186,8 @@ class RolloutsScreen(Frame):
         if following is None or not following.stage.needs_approval or following.stage.name in known.progress.approved:
             self.notify("the stage that comes next needs no approval", severity="warning")
         else:
-            self._question(known.id, Ask.APPROVE, following.stage.name, "R goes on with it then")
+            after = f"{self.workbench.key('rollouts.resume')} goes on with it then"
+            self._question(known.id, Ask.APPROVE, following.stage.name, after)
 
     def _going_on(self) -> Known | None:
         known = self._known()
@@ -221,7 +222,8 @@ class RolloutsScreen(Frame):
         if self.workbench.rolling_out.is_running:
             self.workbench.rolling_out.stop()
         else:
-            self.notify("none is carried out here: p pauses one that runs elsewhere", severity="warning")
+            key = self.workbench.key("rollouts.pause")
+            self.notify(f"none is carried out here: {key} pauses one that runs elsewhere", severity="warning")
 
     def action_back(self) -> None:
         question = self.query_one(TypedConfirmation)
@@ -235,5 +237,6 @@ class RolloutsScreen(Frame):
 
     def status(self) -> Line:
         here = self.workbench.rolling_out
-        said = f"{here.id} is carried out here, K stops it  " if here.is_running else ""
+        key = self.workbench.key("rollouts.stop")
+        said = f"{here.id} is carried out here, {key} stops it  " if here.is_running else ""
         return line(Span(said, Tone.BUSY), super().status())

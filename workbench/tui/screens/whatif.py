@@ -417,7 +417,8 @@ class WhatIfScreen(Frame):
             self.notify(f"{error}. {error.hint}. Nothing was saved", severity="error", timeout=12)
             return
         self.workbench.command_log.add(self.workbench.now(), f"saved {self._edited()} as branch {name}", "")
-        self.notify(f"branch {name} has it as commit {made}; the edits stay here, X drops them")
+        key = self.workbench.key("what-if.drop-edits")
+        self.notify(f"branch {name} has it as commit {made}; the edits stay here, {key} drops them")
 
     def action_commit(self) -> None:
         self.open_command("commit ")

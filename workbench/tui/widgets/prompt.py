@@ -12,11 +12,6 @@ from textual.widgets import Input
 from kcl.records import dataclass
 from workbench.tui.key_names import WithNames
 
-_PLACEHOLDERS = {
-    "/": "filter: text or regular expression, !inverse, -f fuzzy",
-    ":": "stack NAME, diff, plan, watch, fleet, log, or a kind such as pods; tab completes, up recalls",
-}
-
 
 def _nothing(_: str) -> tuple[str, ...]:
     return ()
@@ -69,15 +64,17 @@ class Prompt(WithNames, Input):
     def open(
         self,
         purpose: str,
+        placeholder: str,
+        *,
         completions: Callable[[str], Sequence[str]] = _nothing,
         value: str = "",
         history: Sequence[str] = (),
     ) -> None:
-        """`completions` returns the whole texts that a text may become, shortest way first; `history` is what was
-        typed here before, the oldest first."""
+        """`placeholder` stands where nothing is typed. `completions` returns the whole texts that a text may become,
+        shortest way first; `history` is what was typed here before, the oldest first."""
         self.purpose, self._completions = purpose, completions
         self._history, self._recalled, self._typed = history, None, ""
-        self.placeholder = _PLACEHOLDERS[purpose]
+        self.placeholder = placeholder
         self.value = value
         self.select_on_focus = False  # what is typed goes on from it
         self.cursor_position = len(value)
