@@ -10,7 +10,7 @@ from functools import lru_cache
 from kcl.records import dataclass
 from runtimes.base import FieldOwner, Forbidden, Health, KubernetesId, ObjectRef, Status, StatusNode
 from runtimes.base.metrics import Usage
-from runtimes.base.tables import LiveColumn, LiveRow
+from runtimes.base.tables import LiveColumn, LiveRow, LiveTable
 from workbench.engine.live import Listing, LiveObject
 from workbench.present import durations, reconcile
 from workbench.present.glyphs import Glyphs
@@ -108,6 +108,19 @@ class LiveRows:
             found.sort(key=lambda row: sort_key(str(row.cells[index])), reverse=is_reversed)
         return tuple(found)
 
+    def by_now(self, listings: Sequence[Listing], now: datetime) -> Callable[[Row], Row]:
+        """Returns what makes of a row that `rows` made what it is by now, of the same objects."""
+        seen = {each.cluster: each for _, each in _seen(listings, self._wanted, now)}
+        made, has_usage = self._made, is_measured(listings)
+
+        def fresh(row: Row) -> Row:
+            match row.key:
+                case (str() as cluster, KubernetesId() as id_) if (cluster, id_) in made and cluster in seen:
+                    return self._row(seen[cluster], made[cluster, id_].of, now, has_usage).row
+            return row
+
+        return fresh
+
     def _row(self, listing: _Seen, each: LiveRow, now: datetime, has_usage: bool) -> _Made:
         used = _used(listing.usage.get((each.id.namespace, each.id.name))) if has_usage else ()
         age = durations.short((now - each.created_at).total_seconds()) if each.created_at is not None else ""
@@ -165,13 +178,17 @@ class _Seen:
 
 
 def _objects(listings: Sequence[Listing], wanted: Sequence[str], now: datetime) -> Iterator[tuple[_Seen, LiveRow]]:
+    for table, seen in _seen(listings, wanted, now):
+        yield from ((seen, row) for row in table.rows)
+
+
+def _seen(listings: Sequence[Listing], wanted: Sequence[str], now: datetime) -> Iterator[tuple[LiveTable, _Seen]]:
     for each in listings:
         if each.table is not None:
             at = {column.name: number for number, column in enumerate(each.table.columns)}
             tone = Tone.MUTED if is_old(each, now) else Tone.PLAIN
             places = tuple(at.get(name, -1) for name in wanted)
-            seen = _Seen(each.cluster, tone, places, at.get(_AGE_COLUMN, -1), each.usage or {})
-            yield from ((seen, row) for row in each.table.rows)
+            yield each.table, _Seen(each.cluster, tone, places, at.get(_AGE_COLUMN, -1), each.usage or {})
 
 
 def is_old(listing: Listing, now: datetime) -> bool:

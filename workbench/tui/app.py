@@ -22,6 +22,8 @@ import anyio.to_thread
 from textual import events, work
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from kcl.terminal import harmless
@@ -37,6 +39,7 @@ from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.memory import Memory, Place
+from workbench.tui.painting import PaintingDriver
 from workbench.tui.reach import reach_of
 from workbench.tui.recovering import Recovering
 from workbench.tui.rolling_out import RollingOut
@@ -161,6 +164,12 @@ class WorkbenchApp(WithNames, App[int]):
     def glyphs(self) -> glyphs.Glyphs:
         return glyphs.ASCII if self.is_ascii else glyphs.UNICODE
 
+    def get_driver_class(self) -> type[Driver]:
+        """Has what is painted go to a terminal in as few bytes as do it."""
+        found = super().get_driver_class()
+        # screens in a browser have another
+        return PaintingDriver if found is LinuxDriver else found
+
     def on_mount(self) -> None:
         for theme in THEMES:
             self.register_theme(theme)
@@ -194,6 +203,8 @@ class WorkbenchApp(WithNames, App[int]):
         self.set_keymap(self.keymap_of_user)
 
     async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Resize) and isinstance(self._driver, PaintingDriver):
+            self._driver.forget()
         if isinstance(event, events.Key | events.Paste) and not self.screen_stack:
             return  # it comes back up from a screen that was taken down with all others: this is the end
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:

@@ -378,7 +378,7 @@ class Frame(WithNames, Screen[None]):
     def copied(self) -> str:
         """What `y` copies here: the rows of the focused table, as text."""
         table = self.main_table()
-        rows = table.shown if table is not None else ()
+        rows = table.fresh_rows() if table is not None else ()
         return "\n".join("  " * row.depth + "  ".join(str(cell) for cell in row.cells).rstrip() for row in rows)
 
     def action_copy(self) -> None:

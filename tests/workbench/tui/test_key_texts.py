@@ -55,10 +55,9 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
             parts = (each.value if isinstance(each, ast.Constant) else HOLE for each in node.values)
             yield node.lineno, "".join(map(str, parts))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in left_out:
-            text = str(node.value)
-            if not re.search(r"\{[^}]*:[^}]*;", text):
-                yield node.lineno, text
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
+            if not re.search(r"\{[^}]*:[^}]*;", node.value):
+                yield node.lineno, node.value
 
 
 @pytest.mark.parametrize(

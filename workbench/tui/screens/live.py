@@ -70,6 +70,7 @@ class LiveScreen(Frame):
         self._usage: dict[str, Mapping[tuple[str, str], Usage]] = {}
         self._unmeasured: dict[str, str] = {}
         self._again, self._wanted, self._is_building = asyncio.Event(), asyncio.Event(), False
+        self._built_of: object = None
 
     def body(self) -> ComposeResult:
         yield ToneText(id="clusters", wrap=True)
@@ -173,6 +174,16 @@ class LiveScreen(Frame):
                 above.append(line(Span(f"there is no command of this name either: {key} completes them", Tone.MUTED)))
         self.query_one("#clusters", ToneText).show_all(above)
         self._empty()
+        table = self.query_one("#objects", ResourceTable)
+        measured = self._measured
+        tables = tuple((each.cluster, each.table, each.usage) for each in measured)
+        made_of = (tables, self._order, self._is_reversed, self._is_wide)
+        if made_of == self._built_of:
+            # only time went by: of ten thousand rows it changes what is seen of those on the screen
+            table.fresh = self._rows.by_now(measured, now)
+            table.refresh_fresh()
+            return
+        self._built_of = made_of
         self._wanted.set()
         count = sum(len(each.table.rows) for each in self._listings if each.table is not None)
         if count <= AT_ONCE and not self._is_building:
@@ -230,6 +241,7 @@ class LiveScreen(Frame):
             return  # the rows were made while the screen was taken down
         are_others = columns != table.columns
         table.columns = columns
+        table.fresh = self._rows.by_now(self._measured, self.workbench.now())
         table.set_rows(rows)
         if are_others or not rows:
             table.refresh()

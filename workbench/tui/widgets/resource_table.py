@@ -153,6 +153,9 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         self._strip = lru_cache(maxsize=2048)(self._draw)
         self._pending_g = False
         self._is_jumping = False
+        self.fresh: Callable[[Row], Row] | None = None
+        """Says what a row is by now, where something of it changes by time alone, such as an age: it is asked for rows
+        that are seen, as they are drawn. What it changes is not wider than the columns."""
 
     @property
     def empty(self) -> str:
@@ -201,6 +204,23 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
                         self._refresh_cells(index, before, after)
                 return
         self._rebuild(key)
+
+    def fresh_rows(self) -> Sequence[Row]:
+        """The rows that are shown, as they are by now."""
+        return [*map(self.fresh, self._shown)] if self.fresh is not None else self._shown
+
+    def refresh_fresh(self) -> None:
+        """Draws again what is others by now of the rows that are seen."""
+        top = self.scroll_offset.y
+        for index in range(top, min(top + self.size.height, len(self._shown))):
+            before, after = self._shown[index], self._fresh_at(index)
+            if before != after:
+                self._refresh_cells(index, before, after)
+
+    def _fresh_at(self, index: int) -> Row:
+        if self.fresh is not None:
+            self._shown[index] = self.fresh(self._shown[index])
+        return self._shown[index]
 
     def filter_by(self, wanted: Callable[[Row], bool] | None) -> None:
         """Shows only rows that are wanted, with the parents that lead to them."""
@@ -329,7 +349,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
             return self._whole_line([Segment(f" {self.empty}", self.get_component_rich_style("resource-table--empty"))])
         if index >= len(self._shown):
             return Strip.blank(self._width, self.rich_style)
-        row = self._shown[index]
+        row = self._fresh_at(index)
         strip = self._strip(row, index == self.cursor, row.key in self.marks, self.has_focus, self._widths)
         return self._lettered(strip, y - self.header_lines) if self._is_jumping else strip
 
