@@ -16,7 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tests.emulated_terminal import EmulatedTerminal
+
 _ORDERS = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|P[^\x1b]*\x1b\\|[ -/]*[0-~])")
+_BEGUN = re.compile(rb"(?:\x1b(?:\[[0-?]*[ -/]*|[\]P][^\x07\x1b]*)?|[\xc0-\xff][\x80-\xbf]{0,2})\Z")
+"""An order or a sign of which the rest is still to come, or which ends here."""
 _QUIET_SECONDS = 0.12
 """A paint is over when nothing came for this long."""
 _TURN_SECONDS = 0.002
@@ -39,6 +43,7 @@ class Terminal:
     ) -> None:
         self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
         self._size = struct.pack("HHHH", rows, columns, 0, 0)
+        self._shown, self._behind = EmulatedTerminal(columns, rows), b""
         self.seen = b""
 
     def __enter__(self) -> Self:
@@ -57,14 +62,22 @@ class Terminal:
         os.close(self._terminal)
 
     def until(self, text: str, seconds: float = 120.0) -> float:
-        """Reads until a text was painted since `forget`; returns how long after the start. Raises TimeoutError."""
-        wanted = text.encode()
+        """Reads until a text stands on the screen; returns how long after the start. Raises TimeoutError."""
         end = time.perf_counter() + seconds
-        while wanted not in self.painted():
+        while text not in self.shown():
             if time.perf_counter() > end:
-                raise TimeoutError(f"{text!r} was not painted within {seconds:.0f} s: {self.painted()[-400:]!r}")
-            self._read()
+                raise TimeoutError(f"{text!r} was not shown within {seconds:.0f} s: {self.shown()}")
+            while not self._read() and time.perf_counter() < end:
+                pass
         return time.perf_counter() - self.began
+
+    def shown(self) -> str:
+        """Returns what stands on the screen: of a line that changes, a program may write only some cells."""
+        written = self._behind
+        cut = found.start() if (found := _BEGUN.search(written)) else len(written)
+        self._behind = written[cut:]
+        self._shown.write(written[:cut].decode(errors="replace"))
+        return self._shown.text()
 
     def until_first(self) -> float:
         """Returns how long after the start something that a person can see was painted."""
@@ -117,7 +130,9 @@ class Terminal:
         if not select.select([self._terminal], [], [], _TURN_SECONDS)[0]:
             return False
         try:
-            self.seen += os.read(self._terminal, 1 << 16)
+            written = os.read(self._terminal, 1 << 16)
         except OSError as error:
             raise TimeoutError(f"the program has ended: {self.painted()[-800:]!r}") from error
+        self.seen += written
+        self._behind += written
         return True

@@ -107,7 +107,10 @@ class Server:
         cluster = next(each["cluster"] for each in content["clusters"] if each["name"] == context["cluster"])
         user = next(each["user"] for each in content["users"] if each["name"] == context["user"])
         address = urlsplit(cluster["server"])
-        tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        if "certificate-authority-data" in cluster:
+            tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        else:
+            tls = ssl.create_default_context(cafile=kubeconfig.parent / cluster["certificate-authority"])
         if "client-certificate-data" in user:
             with tempfile.TemporaryDirectory() as folder:
                 pem = Path(folder, "pem")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
 
+from tests.emulated_terminal import EmulatedTerminal
 from workbench.tui.painting import Painter
 
 COLUMNS, ROWS = 40, 8
@@ -26,63 +26,6 @@ STYLES = (
     "9;3;39",
     "22",
 )
-
-
-@dataclass
-class Screen:
-    """A terminal: what it shows after what was written, each cell with the attributes that are seen of it."""
-
-    cells: dict[tuple[int, int], tuple[str, object]] = field(default_factory=dict)
-    x: int = 0
-    y: int = 0
-    attributes: dict[str, str] = field(default_factory=dict)
-
-    def write(self, text: str) -> None:
-        for order, kind, sign in re.findall(r"\x1b\[([?0-9;]*)([A-Za-z])|(.|\n)", text):
-            if sign == "\n":
-                self.x, self.y = 0, self.y + 1
-            elif sign:
-                self.cells[self.x, self.y] = sign, self.seen(sign)
-                self.x += 1
-            elif kind == "H":
-                self.y, self.x = (int(each) - 1 for each in order.split(";"))
-            elif kind == "C":
-                self.x = min(self.x + int(order), COLUMNS - 1)
-            elif kind == "X":
-                behind = {"bg": self.attributes["bg"]} if "bg" in self.attributes else {}
-                for x in range(self.x, self.x + int(order)):
-                    self.cells[x, self.y] = " ", frozenset(behind.items())
-            elif kind == "m":
-                self.style(order.split(";") if order else ["0"])
-            elif kind == "J":
-                self.cells.clear()
-            else:
-                assert kind in "hl", kind
-
-    def seen(self, sign: str) -> object:
-        """Of a blank that is neither underlined nor turned round, its colour behind alone."""
-        is_blank = sign == " " and not self.attributes.keys() & {"4", "7", "9"}
-        shown = {"bg"} if is_blank else self.attributes.keys()
-        return frozenset((name, value) for name, value in self.attributes.items() if name in shown)
-
-    def style(self, parts: list[str]) -> None:
-        given = iter(parts)
-        for each in given:
-            if each in ("38", "48"):
-                kind = next(given)
-                color = ";".join((kind, *(next(given) for _ in range(3 if kind == "2" else 1))))
-                self.attributes["fg" if each == "38" else "bg"] = color
-            elif each == "0":
-                self.attributes.clear()
-            elif each in ("39", "49"):
-                self.attributes.pop("fg" if each == "39" else "bg", None)
-            elif each[:-1] in ("3", "9", "4", "10"):
-                self.attributes["fg" if each[:-1] in "39" else "bg"] = each
-            elif each in ("22", "23", "24", "25", "27", "28", "29"):
-                for flag in {"22": "12", "23": "3", "24": "4", "25": "5", "27": "7", "28": "8", "29": "9"}[each]:
-                    self.attributes.pop(flag, None)
-            else:
-                self.attributes[each] = each
 
 
 def line(y: int, x: int, *pieces: tuple[str, str]) -> str:
@@ -113,7 +56,8 @@ def frames(rng: random.Random) -> Iterator[str]:
 @pytest.mark.parametrize("erases", [False, True], ids=["writes blanks", "erases"])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_stands_there_as_with_every_byte(seed: int, erases: bool) -> None:
-    painter, all_of_it, fewer = Painter(COLUMNS, ROWS, erases=erases), Screen(), Screen()
+    painter = Painter(COLUMNS, ROWS, erases=erases)
+    all_of_it, fewer = (EmulatedTerminal(COLUMNS, ROWS) for _ in range(2))
     for text in frames(random.Random(seed)):
         all_of_it.write(text)
         sent = painter.fewer(text)
