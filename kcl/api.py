@@ -61,7 +61,6 @@ from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder,
 from kcl.records import replace
 from kcl.results import Asked, Failure, KeptProvenance, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
-from kcl.semantic import CheckCache
 from kcl.source import (
     BoundedFileSystem,
     Bounds,
@@ -367,7 +366,7 @@ def _run(
             reached = loaded
             if has_errors(loaded.diagnostics):
                 raise KclError(
-                    _with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest), known.checks)
+                    _with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest), known.memo)
                 )
             changes = asked.overrides or merged.overrides
             if changes:
@@ -392,7 +391,7 @@ def _run(
                         values,
                         chosen,
                         bounds,
-                        cache.checks,
+                        cache.memo,
                         prepared,
                         cache.compiling(COMPILING),
                         observation,
@@ -406,7 +405,7 @@ def _run(
                         values,
                         chosen,
                         bounds,
-                        known.checks,
+                        known.memo,
                         compiling=compiling,
                         observation=observation,
                     )
@@ -452,12 +451,12 @@ def _watched(paths: frozenset[str], bounds: Bounds | None) -> frozenset[str]:
 
 
 def _with_findings(
-    loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect, checks: CheckCache
+    loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect, memo: Memo
 ) -> tuple[Diagnostic, ...]:
     """What is wrong with the files, and what the checker says of what could be read of them."""
     if any(item.code is Code.RECURSIVE_LOAD for item in loaded.diagnostics):
         return loaded.diagnostics
-    found = findings(loaded.program, build_library(_access(loaded, folder, reader, None)), dialect, checks)
+    found = findings(loaded.program, build_library(_access(loaded, folder, reader, None)), dialect, memo)
     return (*(item for item in loaded.diagnostics if item not in found), *found)
 
 

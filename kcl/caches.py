@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import KclError
@@ -14,7 +15,7 @@ from kcl.memo.queries import Memo
 from kcl.records import replace
 from kcl.results import KeptResults
 from kcl.secrecy.rules import BUILT_IN, SecretRules
-from kcl.semantic import CheckCache
+from kcl.semantic.checked import CHECKED
 from kcl.stdlib import Access, build_library
 
 if TYPE_CHECKING:
@@ -45,12 +46,9 @@ class ParseCache:
         self.secrets = secrets
         self.clock = clock
         self._disk = None if store is None else _Disk(store)
-        self.memo = Memo() if self._disk is None else Memo(self._disk.entries, self._disk.codecs)
-        self.checks = CheckCache(memo=self.memo)
+        self.memo = Memo() if self._disk is None else self._disk.memo
         self.results = KeptResults(store, secrets, clock) if store is not None and results else None
         self._idle: list[tuple[Prepared, Access]] = []
-        if self._disk is not None:
-            self.checks.on_disk = self._disk.checks
 
     def files(self) -> int:
         """How many parsed files are kept."""
@@ -88,14 +86,14 @@ class _Disk:
     """What is kept in a store of each stage."""
 
     def __init__(self, store: Store) -> None:
-        from kcl.cache.checks import KeptChecks
+        from kcl.cache.checks import checked
         from kcl.cache.code import CODE, CODES, compiling  # most runs have no store
         from kcl.cache.entries import Entries
         from kcl.cache.packages import PACKAGES
 
         self.entries = Entries(store)
-        self.codecs: dict[Query[Any, Any], Codec[Any, Any]] = {PACKAGE: PACKAGES, CODE: CODES}
-        self.checks = KeptChecks(self.entries)
+        codecs: dict[Query[Any, Any], Codec[Any, Any]] = {PACKAGE: PACKAGES, CODE: CODES}
+        self.memo = Memo(self.entries, codecs, {CHECKED: partial(checked, self.entries)})
         self.compiling = compiling
 
 

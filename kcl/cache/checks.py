@@ -1,9 +1,8 @@
 """What the checker found out about packages, kept on disk from one process to the next.
 
-An entry is for a package of certain texts by certain rules, and says what the packages it imports showed when it was
-checked (`interfaces`). Where they show the same, the scope is taken as it is, with the schemas of other packages put in
-by name; places of theirs in it may be those of an earlier text. It also says which texts all of it rests on. Where
-those are the same, so are all places, and what was found wrong with the package.
+An entry is for a package of certain texts by certain rules, whose imports show certain things (`interfaces`). The scope
+is taken as it is, with the schemas of other packages put in by name; places of theirs in it may be those of an earlier
+text. It also says which texts all of it rests on: what was found wrong is taken while those are the same.
 
 None are kept that import each other in a circle, or plugins, and of those that are wrong none whose imports are not all
 there.
@@ -12,104 +11,64 @@ there.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.entries import entry_name
 from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, to_bytes
 from kcl.diagnostics import Span
-from kcl.loader.program import ImportKind
-from kcl.memo.digest import blake2b
-from kcl.records import astuple
-from kcl.semantic.packages import CheckedElsewhere
+from kcl.loader.program import MAIN_PACKAGE, ImportKind
+from kcl.semantic.checked import CHECKED, Checked, closure, imports, places, texts
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type
 
 if TYPE_CHECKING:
     from kcl.cache.entries import Entries
     from kcl.loader.program import Module, Package
-    from kcl.semantic.packages import Checked, Checking
+    from kcl.memo.queries import Asking
+    from kcl.semantic.checked import Key
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.semantic.")
-_DIGEST_BYTES: Final = 20
 _CONSTANT_NAMES: Final = {id(constant): name for name, constant in CONSTANTS.items()}
 """They are compared by identity, so they are written by name."""
 
 
-class KeptChecks:
-    """The checked packages in a store."""
-
-    def __init__(self, entries: Entries) -> None:
-        self._entries = entries
-
-    def read(
-        self,
-        package: Package,
-        how: Checking,
-        imports: Sequence[Checked],
-        checked: Mapping[str, Checked],
-        builtins: Scope,
-    ) -> CheckedElsewhere | None:
-        """What is known of the package, if the packages it imports, in order, still show what they did.
-
-        `checked` are the packages checked before it, by path.
-        """
-        data = self._entries.read(self._name(package, how))
-        if data is None:
-            return None
-        try:
-            shown, own, then, pickled = marshal.loads(data)
-            rests = self.rests(package, how, imports)
-            if then is None or rests != then:
-                rests = None
-            if rests is None and shown != [(each.path, each.interface) for each in imports]:
-                return None
-            scope, findings = from_bytes(pickled, _MODULES, _meanings(checked, builtins))
-        except BROKEN:
-            return None
-        if not isinstance(scope, Scope) or (findings and rests is None):
-            return None
-        return CheckedElsewhere(scope, own, findings, rests)
-
-    def rests(self, package: Package, how: Checking, imports: Sequence[Checked]) -> bytes | None:
-        """A digest of all texts that a package rests on; None where a place in what it imports may have moved."""
-        known = [(each.path, each.rests) for each in imports]
-        if any(rests is None for _, rests in known):
-            return None
-        facts = [_imports(module) for module in package.modules]
-        name = self._name(package, how)
-        return blake2b(marshal.dumps((name, facts, known), 2), digest_size=_DIGEST_BYTES).digest()
-
-    def keep(self, package: Package, how: Checking, found: Checked, checked: Mapping[str, Checked]) -> None:
-        """Notes a package as it was just checked; `checked` are those checked before it, by path."""
-        kinds = {imported.kind for module in package.modules for imported in module.imports.values()}
-        is_known = not found.findings or (found.rests is not None and all(map(_is_whole, package.modules)))
-        if ImportKind.PLUGIN not in kinds and is_known:
-            self._entries.note(self._name(package, how), lambda: _content(found, checked))
-
-    def _name(self, package: Package, how: Checking) -> str:
-        texts = blake2b(digest_size=_DIGEST_BYTES)
-        for module in package.modules:
-            text = module.source.text.encode("utf-8", "surrogatepass")
-            texts.update(b"%d\n" % len(text) + text)
-        paths = [module.source.path for module in package.modules]
-        rules, dedents = how
-        return entry_name("checked", package.path, paths, astuple(rules), dedents, texts.digest())
+def checked(entries: Entries, asking: Asking, key: Key, check: Callable[[Asking, Key], Checked]) -> Checked:
+    """A package as it was checked for a process before, else as it is checked now, and kept for those to come."""
+    package, found, is_whole = imports(asking, CHECKED, key)
+    kinds = {each.kind for module in package.modules for each in module.imports.values()}
+    if not is_whole or package.path == MAIN_PACKAGE or ImportKind.PLUGIN in kinds:
+        return check(asking, key)
+    shown = [(each.path, each.interface) for each in found]
+    name = entry_name("checked", key[0], key[2], texts(package), shown)
+    data = entries.read(name)
+    known = None if data is None else _read(data, package, found)
+    if known is not None:
+        return known
+    made = check(asking, key)
+    if not made.findings or all(map(_is_whole, package.modules)):
+        entries.note(name, lambda: _content(made))
+    return made
 
 
-def _content(found: Checked, checked: Mapping[str, Checked]) -> bytes | None:
+def _content(made: Checked) -> bytes | None:
     """What is written of a package; None if something of it cannot be found by its name."""
     try:
-        pickled = to_bytes((found.scope, found.findings), _reducers(found, checked))
+        return marshal.dumps((made.interface, made.places, to_bytes((made.scope, made.findings), _reducers(made))))
     except _Elsewhere:
         return None
-    shown = [(each.path, each.interface) for each in found.imports]
-    return marshal.dumps((shown, found.interface, found.rests, pickled))
 
 
-def _imports(module: Module) -> list[tuple[str, str, str]]:
-    """What the imports of a file lead to."""
-    return [(alias, each.package, each.kind.value) for alias, each in module.imports.items()]
+def _read(data: bytes, package: Package, found: tuple[Checked, ...]) -> Checked | None:
+    """What was written, unless places of what is wrong with it are those of another text."""
+    try:
+        interface, then, pickled = marshal.loads(data)
+        scope, findings = from_bytes(pickled, _MODULES, _meanings(found))
+    except BROKEN:
+        return None
+    if not isinstance(scope, Scope) or (findings and then != places(package, found)):
+        return None
+    return Checked(package.path, scope, findings, found, package, interface, then)
 
 
 def _is_whole(module: Module) -> bool:
@@ -134,30 +93,24 @@ def scope_of(package: str) -> Scope:
     raise _Elsewhere(package)
 
 
-def built_in() -> Scope:
-    """Stands in what is written for the scope around all packages."""
-    raise _Elsewhere
+def _meanings(imported: tuple[Checked, ...]) -> dict[tuple[str, str], Callable[..., Any]]:
+    checked = closure(imported)
 
-
-def _meanings(checked: Mapping[str, Checked], builtins: Scope) -> dict[tuple[str, str], Callable[..., Any]]:
     def schema(package: str, name: str) -> SchemaInfo:
         found = checked[package].scope.names[name].type
         if not isinstance(found, SchemaType):
             raise LookupError(name)
         return found.info
 
-    def scope(package: str) -> Scope:
-        return checked[package].scope
-
     return {
         (__name__, schema_of.__name__): schema,
-        (__name__, scope_of.__name__): scope,
-        (__name__, built_in.__name__): lambda: builtins,
+        (__name__, scope_of.__name__): lambda package: checked[package].scope,
     }
 
 
-def _reducers(found: Checked, checked: Mapping[str, Checked]) -> dict[type, Reducer]:
-    scopes = {id(each.scope): path for path, each in checked.items() if path != found.path}
+def _reducers(found: Checked) -> dict[type, Reducer]:
+    checked = found.below
+    scopes = {id(each.scope): path for path, each in checked.items()}
     around = found.scope.parent
 
     def schema(info: SchemaInfo) -> Any:
@@ -171,7 +124,7 @@ def _reducers(found: Checked, checked: Mapping[str, Checked]) -> dict[type, Redu
 
     def scope(scope: Scope) -> Any:
         if scope is around:
-            return built_in, ()
+            return Scope, (None,)  # of use only to who checks the package
         if id(scope) in scopes:
             return scope_of, (scopes[id(scope)],)
         return scope.__reduce_ex__(PROTOCOL)

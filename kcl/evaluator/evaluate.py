@@ -34,8 +34,9 @@ from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.evaluator.whereabouts import raised_at
 from kcl.loader.program import MAIN_PACKAGE, Program
+from kcl.memo.queries import Memo
 from kcl.records import dataclass, replace
-from kcl.semantic import CheckCache, Rules, check, packages_in_use
+from kcl.semantic import Rules, check, packages_in_use
 from kcl.syntax import ast
 
 _RECURSION_LIMIT = 60_000
@@ -75,14 +76,14 @@ def evaluate(
     options: Mapping[str, Value] | None = None,
     dialect: Dialect = KCL,
     limits: Limits | None = None,
-    checks: CheckCache | None = None,
+    memo: Memo | None = None,
     prepared: Prepared | None = None,
     compiling: Compiling | None = None,
     observation: Observation | None = None,
 ) -> Evaluation:
     """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
 
-    `checks` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
+    `memo` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
     keeps the code of its packages likewise, and values of imported variables; its library must be this one and tell it
     of what is asked of the world (`Prepared.note_use`), and the program import no plugins.
     `compiling` says what gets generated code; without it nothing does. The results are the same. `observation` is
@@ -93,9 +94,7 @@ def evaluate(
     limits = limits or Limits()
     try:
         return _in_deep_thread(
-            lambda: _evaluate(
-                program, library, options or {}, dialect, limits, checks, prepared, compiling, observation
-            )
+            lambda: _evaluate(program, library, options or {}, dialect, limits, memo, prepared, compiling, observation)
         )
     except KclError as problem:
         if not limits.debug:
@@ -103,12 +102,10 @@ def evaluate(
         raise KclError(tuple(_with_backtrace(program, finding) for finding in problem.diagnostics)) from None
 
 
-def findings(
-    program: Program, library: Library, dialect: Dialect = KCL, checks: CheckCache | None = None
-) -> list[Diagnostic]:
+def findings(program: Program, library: Library, dialect: Dialect = KCL, memo: Memo | None = None) -> list[Diagnostic]:
     """What the checker says of a program that is not to be evaluated, since not all of it could be read."""
     try:
-        return _in_deep_thread(lambda: check(program, library.types, rules_of(dialect), checks))
+        return _in_deep_thread(lambda: check(program, library.types, rules_of(dialect), memo))
     except KclError as problem:
         return list(problem.diagnostics)
 
@@ -176,18 +173,18 @@ def _evaluate(
     options: Mapping[str, Value],
     dialect: Dialect,
     limits: Limits,
-    checks: CheckCache | None,
+    memo: Memo | None,
     prepared: Prepared | None,
     compiling: Compiling | None,
     observation: Observation | None,
 ) -> Evaluation:
     if observation is not None and not observation.allows_generated_code:
         compiling = None
-    found = check(program, library.types, rules_of(dialect), checks)
+    found = check(program, library.types, rules_of(dialect), memo)
     if found:
         raise KclError(tuple(found))
     preparing = prepared or Prepared(library)
-    in_use = packages_in_use(program, checks)
+    in_use = packages_in_use(program, memo)
     try:
         return _evaluate_checked(program, in_use, preparing, options, dialect, limits, compiling, observation)
     except StartOver:

@@ -16,7 +16,7 @@ from kcl.records import dataclass, field
 
 if TYPE_CHECKING:
     from kcl.loader.folders import Found
-    from kcl.loader.program import Imported, Module, Package
+    from kcl.loader.program import Imported, Package
 
 _MOST_CLOSURES: Final = 256
 """Each is a few hundred paths with their stamps; what its packages are made of is shared."""
@@ -97,18 +97,8 @@ LEAD: Final[Input[str, str]] = Input("lead", at_once=True)
 
 
 def _is_same_package(before: Known, now: Known) -> bool:
-    """Whether both are made of the same trees, whose imports lead to the same places."""
     mine, other = before.package, now.package
-    return (
-        mine.directory == other.directory
-        and len(mine.modules) == len(other.modules)
-        and all(map(_is_same_module, mine.modules, other.modules))
-        and before.files == now.files
-    )
-
-
-def _is_same_module(mine: Module, other: Module) -> bool:
-    return mine.tree is other.tree and mine.imports == other.imports and mine.targets == other.targets
+    return mine.directory == other.directory and mine.is_same(other) and before.files == now.files
 
 
 def _are_same_imports(before: KnownImports, now: KnownImports) -> bool:

@@ -66,6 +66,14 @@ class Package:
     """Folder of the files; "" for the main package of in-memory text."""
     modules: tuple[Module, ...]
 
+    def is_same(self, other: Package) -> bool:
+        """Whether both are made of the same trees, whose imports lead to the same places."""
+        return len(self.modules) == len(other.modules) and all(map(_is_same_module, self.modules, other.modules))
+
+
+def _is_same_module(mine: Module, other: Module) -> bool:
+    return mine.tree is other.tree and mine.imports == other.imports and mine.targets == other.targets
+
 
 @dataclass(frozen=True, eq=False)
 class Imported:

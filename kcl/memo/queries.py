@@ -41,8 +41,9 @@ look at (`Input.at_once`) an entry also holds all that lie below it, however dee
 first. While they say the same, the trace would come to nothing else.
 
 With a `Codec` and a store answers outlive the process. What is written is the answer and the inputs of its trace, those
-below the queries it read included, since their answers are not there in the process that reads it. Which queries are
-written is for who makes the memo to say: those who declare them know nothing of a disk.
+below the queries it read included, since their answers are not there in the process that reads it. Where an input means
+nothing elsewhere, somebody may stand `instead` of the function, who looks for an answer before asking it. Which queries
+are written is for who makes the memo to say: those who declare them know nothing of a disk.
 """
 
 from __future__ import annotations
@@ -129,6 +130,8 @@ class QueryCycle(Exception):
 
 
 _Any: TypeAlias = "Query[Any, Any] | Input[Any, Any]"
+Instead: TypeAlias = "Callable[[Asking, Any, Callable[[Asking, Any], Any]], Any]"
+"""Answers a query, given the key and the function that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +160,21 @@ class _Entry:
 class Memo:
     """Answers kept from one request to the next. Hand one to all of them; safe to share between threads.
 
-    `store` is where those of the queries with a codec in `on_disk` are kept for other processes.
+    `store` is where those of the queries with a codec in `on_disk` are kept for other processes. Those with somebody
+    `instead` are answered by them, who are given the function.
     """
 
     def __init__(
-        self, store: Entries | None = None, on_disk: Mapping[Query[Any, Any], Codec[Any, Any]] | None = None
+        self,
+        store: Entries | None = None,
+        on_disk: Mapping[Query[Any, Any], Codec[Any, Any]] | None = None,
+        instead: Mapping[Query[Any, Any], Instead] | None = None,
     ) -> None:
         self._tables: dict[Query[Any, Any], MutableMapping[Any, _Entry]] = {}
         self._lock = threading.Lock()
         self._store = store
         self._codecs = {} if store is None or on_disk is None else on_disk
+        self._instead = instead or {}
 
     def asking(self) -> Asking:
         """A new request, which has looked at nothing yet."""
@@ -309,7 +317,7 @@ class Asking:
             raise QueryCycle(tuple((each.name, of) for each, of in (*way[way.index(what) :], what)))
         self._running[what] = {}
         try:
-            held = self._read(*what) if known is None else known if self._holds(known.trace) else None
+            held = self._read(*what) if known is None else self._held(*what, known)
             if held is not None:
                 self._entries[what] = held
                 return held
@@ -318,10 +326,20 @@ class Asking:
         finally:
             del self._running[what]
 
+    def _held(self, query: Query[Any, Any], key: Hashable, known: _Entry) -> _Entry | None:
+        """What is known if its trace says so; what lies below is then told as it is now, to be held at once again."""
+        if not self._holds(known.trace):
+            return None
+        if known.below and all(source.at_once for source in known.below):
+            known = _Entry(known.answer, known.trace, self._below(known.trace))
+            self._memo._keep(query, key, known)
+        return known
+
     def _computed(self, query: Query[Any, Any], key: Hashable, before: _Entry | None) -> _Entry:
         answer: object
+        compute, instead = query.compute or self._work[query], self._memo._instead.get(query)
         try:
-            answer = (query.compute or self._work[query])(self, key)
+            answer = compute(self, key) if instead is None else instead(self, key, compute)
         except Exception as error:
             if not _is_kept(query, error):
                 raise

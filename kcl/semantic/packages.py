@@ -17,27 +17,20 @@ passes, each over all of its files, and each may rely on what those before it ha
    joined before (`merge.find_merges`), entries of other files among them; each entry is checked with its own file open,
    for the sake of places and imports.
 
-The result is a `Checked`. A `CheckCache` lets it be used again while the files are the same parsed trees and the
-packages it imports have the same scopes, by identity. A package that was changed where others cannot see it, that is
-with the same interface, keeps the scope it had before the change, and who imports it is not checked again. Such a scope
-holds places of the earlier text (`moved`), and so may a main package of which statements were not walked through. They
-are shown only where something is wrong, and then what has moved, and what imports it, is checked again (`exact`).
+The walk knows nothing of what was found before: which packages are checked, in which order, and when it is done again,
+is the memo's matter (`checked`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Final, Protocol
+from types import MappingProxyType
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
-from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
-from kcl.memo.queries import Asking, Memo, Query
-from kcl.records import dataclass, field, replace
-from kcl.semantic.interfaces import interface
+from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
-from kcl.semantic.remembered import Remembered, effect, remembering, repeat, surroundings, words
+from kcl.semantic.remembered import Remembered, effect, repeat, surroundings, words
 from kcl.semantic.schemas import Schemas
 from kcl.semantic.scopes import Binding, Kind, Scope, is_private
 from kcl.semantic.signatures import LibraryTypes
@@ -46,157 +39,13 @@ from kcl.semantic.statements import mutable_note
 from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
 
-_Key = tuple[Rules, tuple[str, ...]]
-_Naming = tuple[str, tuple[tuple[str, str], ...]]
-"""A file's text, and the packages it imports with the names it gives them."""
-Checking = tuple[Rules, bool]
-"""How a package is checked: the rules, and whether its strings have lost their indentation."""
 
-
-@dataclass(slots=True, eq=False)
-class Checked:
-    """What is known of a package: the names it declares, what is wrong with it, and what that rests on."""
-
-    path: str
-    scope: Scope
-    findings: tuple[Diagnostic, ...]
-    trees: tuple[ast.Module, ...]
-    imports: tuple[Checked, ...]
-    moved: bool = False
-    """Whether places that `scope` tells may be those of an earlier text, to which it is equal else."""
-    rests: bytes | None = None
-    """A digest of all texts that it rests on, for who keeps it elsewhere; None where a place may have moved."""
-    _interface: bytes | None = None
-
-    @property
-    def interface(self) -> bytes:
-        """A digest of what other packages can see of it."""
-        if self._interface is None:
-            self._interface = interface(self.path, self.scope, [each.interface for each in self.imports])
-        return self._interface
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedElsewhere:
-    """As `Checked`, of another process. `rests` is None where only what the imported packages show is the same."""
-
-    scope: Scope
-    interface: bytes
-    findings: tuple[Diagnostic, ...]
-    rests: bytes | None
-
-
-class ChecksElsewhere(Protocol):
-    """What the checker found out about packages in other processes."""
-
-    def read(
-        self,
-        package: Package,
-        how: Checking,
-        imports: Sequence[Checked],
-        checked: Mapping[str, Checked],
-        builtins: Scope,
-    ) -> CheckedElsewhere | None:
-        """What is known of the package, if the packages it imports, in order, still show what they did.
-
-        `checked` are the packages checked before it, by path. What is wrong with it is known only while all texts
-        that it rests on are the same.
-        """
-
-    def rests(self, package: Package, how: Checking, imports: Sequence[Checked]) -> bytes | None:
-        """A digest of all texts that a package rests on; None where a place in what it imports may have moved."""
-
-    def keep(self, package: Package, how: Checking, found: Checked, checked: Mapping[str, Checked]) -> None:
-        """Notes a package as it was just checked; `checked` are those checked before it, by path."""
-
-
-def _by_imported() -> MutableMapping[Imported, dict[Rules, Mapping[str, Checked]]]:
-    from weakref import WeakKeyDictionary  # who keeps nothing pays nothing
-
-    return WeakKeyDictionary()
-
-
-@dataclass(slots=True)
-class CheckCache:
-    """Packages checked before, by the paths of their files and the rules they were checked by.
-
-    Hand one to every compilation of the same repository; safe to share between threads (an entry is replaced whole).
-    """
-
-    entries: dict[_Key, Checked] = field(default_factory=dict)
-    remembered: dict[tuple[Checking, str], Remembered] = field(default_factory=dict)
-    """The statements of files of main packages, by how they are checked and by path."""
-    on_disk: ChecksElsewhere | None = None
-    """Those of other processes."""
-    memo: Memo = field(default_factory=Memo)
-    """Facts of packages."""
-    imported: MutableMapping[Imported, dict[Rules, Mapping[str, Checked]]] = field(default_factory=_by_imported)
-    """What was found of all imported packages together, as long as somebody imports these."""
-
-
-def _keep_scope(before: Checked, checked: Checked) -> None:
-    """Lets a package that was checked again keep the scope it had, if nobody else can tell the difference."""
-    if before.path != checked.path or before.findings or checked.findings or before.interface != checked.interface:
-        return
-    checked.scope, checked.moved, checked.rests = before.scope, True, None
-
-
-def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozenset[str]:
-    """Paths of the packages whose members files name; those are run.
-
-    One that is only imported is not, as in the official compiler. What its files name is, all the same.
-    """
-    memo = Memo() if cache is None else cache.memo
-    named = memo.ask(_USED, program.main)
-    used = memo.ask(_USED_BY_IMPORTED, program.imported)
-    return (named | used | {MAIN_PACKAGE}) & program.packages.keys()
-
-
-def _must_be_right(path: str, program: Program, in_use: frozenset[str]) -> bool:
-    """Whether what the checker finds in a package counts: of one that nobody names only if it imports something."""
-    return path in in_use or any(module.imports for module in program.packages[path].modules)
-
-
-def _used(asking: Asking, package: Package) -> frozenset[str]:
-    return frozenset[str]().union(*(asking.ask(_NAMED, _naming(module)) for module in package.modules))
-
-
-def _used_by_imported(asking: Asking, imported: Imported) -> frozenset[str]:
-    return frozenset[str]().union(*(asking.ask(_USED, package) for package in imported.packages.values()))
-
-
-def _naming(module: Module) -> _Naming:
-    imports = ((alias, each.package) for alias, each in module.imports.items() if each.kind is ImportKind.PACKAGE)
-    return module.source.text, tuple(imports)
-
-
-def _named_by_file(asking: Asking, key: _Naming) -> frozenset[str]:
-    text, imports = key
-    return frozenset(package for alias, package in imports if re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text))
-
-
-def _import_statements(module: Module) -> Iterator[tuple[ast.Import, Import | None]]:
+def import_statements(module: Module) -> Iterator[tuple[ast.Import, Import | None]]:
     """The import statements of a file, each with where it leads; None for what was not found."""
     resolved = {id(each.statement): each for each in module.imports.values()}
     for statement in module.tree.body:
         if isinstance(statement, ast.Import):
             yield statement, resolved.get(id(statement)) or module.imports.get(statement.name)
-
-
-def _imported_packages(asking: Asking, package: Package) -> tuple[str, ...]:
-    imports = (each for module in package.modules for _, each in _import_statements(module))
-    return tuple(dict.fromkeys(each.package for each in imports if each and each.kind is ImportKind.PACKAGE))
-
-
-_NAMED: Final = Query("packages named by a file", _named_by_file, most=1024)
-"""Paths of the imported packages that a file names members of."""
-_USED: Final = Query("packages used by a package", _used, lives_with_key=True)
-"""The same for all files of a package. A main package is loaded anew each time, but for the texts of its files."""
-_USED_BY_IMPORTED: Final[Query[Imported, frozenset[str]]] = Query(
-    "packages used by imported ones", _used_by_imported, lives_with_key=True
-)
-_IMPORTED_BY: Final = Query("packages imported by a package", _imported_packages, lives_with_key=True)
-"""Their paths, in the order of the statements."""
 
 
 def _named(imported: Import) -> str:
@@ -208,21 +57,13 @@ def _named(imported: Import) -> str:
 
 
 class Checker(Schemas):
-    """Checks the packages of one program. An `exact` one takes nothing that may tell places of an earlier text."""
+    """Checks packages one after the other, whose imports were checked before. `root` is where dotted imports start."""
 
-    def __init__(
-        self, program: Program, library: LibraryTypes, rules: Rules, cache: CheckCache, *, exact: bool = False
-    ) -> None:
+    def __init__(self, library: LibraryTypes, rules: Rules, root: str) -> None:
         super().__init__(library, rules)
-        self._program = program
-        self._exact = exact
-        self._how = (rules, program.dedents)
+        self._root = root
         self._repeated = False
         """Whether a statement was not walked through, since it was before."""
-        self._cache = cache
-        self._scopes: dict[str, Scope] = {}
-        """Of the packages that are checked or being checked."""
-        self._checked: dict[str, Checked] = {}
         self._pending: dict[SchemaInfo, tuple[ast.Schema | ast.Rule, Module]] = {}
         self._built_findings: dict[SchemaInfo, dict[Diagnostic, None]] = {}
         self._name_places: dict[SchemaInfo, Span] = {}
@@ -231,119 +72,34 @@ class Checker(Schemas):
         self._joined_configs: set[int] = set()
         """The identities of those configurations."""
 
-    def check(self) -> list[Diagnostic]:
-        """Everything that is wrong with the program, the packages in the order they are first imported."""
-        self._take_imported()
-        self._package(MAIN_PACKAGE, self._program.main)
-        checked = self._checked.values()
-        if not self._exact and any(each.findings for each in checked) and any(each.moved for each in checked):
-            return Checker(self._program, self.library, self.rules, self._cache, exact=True).check()
-        self._note_imported()
-        findings: dict[Diagnostic, None] = {}
-        in_use = packages_in_use(self._program, self._cache)
-        for each in checked:
-            if _must_be_right(each.path, self._program, in_use):
-                findings.update(dict.fromkeys(each.findings))
-        return list(findings)
-
-    def _take_imported(self) -> None:
-        """Takes all imported packages as they were found, if none of them changed since."""
-        known = self._cache.imported.get(self._program.imported, {}).get(self.rules)
-        if known is not None and not (self._exact and any(each.moved for each in known.values())):
-            self._checked.update(known)
-            self._scopes.update((path, checked.scope) for path, checked in known.items())
-
-    def _note_imported(self) -> None:
-        known = self._cache.imported.get(self._program.imported, {})
-        if (self._exact or self.rules not in known) and self._checked.keys() == self._program.packages.keys():
-            found = {path: checked for path, checked in self._checked.items() if path != MAIN_PACKAGE}
-            self._cache.imported[self._program.imported] = {**known, self.rules: found}
-
     # ------------------------------------------------------------ one package
 
-    def _package(self, path: str, package: Package) -> Scope:
-        known = self._scopes.get(path)
-        if known is not None:
-            return known
-        scope = self._scopes[path] = Scope(self.builtins)
-        key = (self.rules, tuple(module.source.path for module in package.modules))
-        imports = self._checked_imports(package)
-        before = self._cache.entries.get(key)
-        checked = None if imports is None else self._found_before(path, package, imports, before)
-        if checked is None:
-            checked = self._walked(path, package, scope, imports or ())
-            if imports is not None and path != MAIN_PACKAGE:
-                if self._cache.on_disk is not None:
-                    checked.rests = self._cache.on_disk.rests(package, self._how, imports)
-                    kept = (
-                        checked if before is None else replace(checked)
-                    )  # before its scope gives way to that of before
-                    self._cache.on_disk.keep(package, self._how, kept, self._checked)
-                if before is not None and not self._exact:
-                    _keep_scope(before, checked)
-        if imports is not None:
-            self._cache.entries[key] = checked
-        self._scopes[path], self._checked[path] = checked.scope, checked
-        return checked.scope
+    def walk(
+        self,
+        package: Package,
+        scope: Scope,
+        scopes: Mapping[str, Scope],
+        known: Mapping[str, Remembered] = MappingProxyType({}),
+    ) -> tuple[tuple[Diagnostic, ...], bool]:
+        """Binds the names of a package in its scope; `scopes` are those of the packages it imports, by path.
 
-    def _checked_imports(self, package: Package) -> tuple[Checked, ...] | None:
-        """The packages that the files import, checked before it. None if it imports itself by a detour."""
-        paths = self._cache.memo.ask(_IMPORTED_BY, package)
-        for path in paths:
-            self._package(path, self._program.packages[path])
-        return tuple(self._checked[path] for path in paths) if self._checked.keys() >= set(paths) else None
-
-    def _found_before(
-        self, path: str, package: Package, imports: tuple[Checked, ...], before: Checked | None
-    ) -> Checked | None:
-        """What was found of the same files and imports, in this process or another."""
-        trees = tuple(module.tree for module in package.modules)
-        if (
-            before is not None
-            and before.path == path  # the same files may be a package of this repository, and of a dependency
-            and not (self._exact and before.moved)
-            and len(before.trees) == len(trees)
-            and len(before.imports) == len(imports)
-            and all(mine is theirs for mine, theirs in zip(before.trees, trees, strict=True))
-            and all(mine.scope is theirs.scope for mine, theirs in zip(before.imports, imports, strict=True))
-        ):
-            return before
-        if path == MAIN_PACKAGE or self._cache.on_disk is None:
-            return None
-        kept = self._cache.on_disk.read(package, self._how, imports, self._checked, self.builtins)
-        if kept is None or (self._exact and kept.rests is None):
-            return None
-        moved = kept.rests is None
-        return Checked(path, kept.scope, kept.findings, trees, imports, moved, kept.rests, kept.interface)
-
-    def _walked(self, path: str, package: Package, scope: Scope, imports: tuple[Checked, ...]) -> Checked:
-        """Checks the package, whose imports were checked before, and binds its names in `scope`."""
-        self._start(path, scope)
+        Returns what is wrong, and whether places in the scope may be those of an earlier text, since statements that
+        are `known`, by the path of their file, were not walked through.
+        """
+        self._start(package.path, scope)
+        self._scopes, self._repeated = scopes, False
         self._bind_imports(package, scope)
-        bodies = list(self._bodies(path, package))
+        bodies = list(self._bodies(package))
         self._declarations(bodies)
         for module, body in bodies:
             self._open(module)
-            remembered = self._remembered(module) if path == MAIN_PACKAGE else None
+            remembered = known.get(module.source.path)
             for statement in body:
                 if remembered is not None and id(statement) in remembered.words:
                     self._statement(statement, module, remembered)
                 else:
                     self.statement(statement)
-        trees = tuple(module.tree for module in package.modules)
-        moved = path == MAIN_PACKAGE and self._repeated
-        return Checked(path, scope, tuple(self.findings), trees, imports, moved)
-
-    def _remembered(self, module: Module) -> Remembered | None:
-        """What is known of the statements of a file, None at the first sight of it."""
-        if self._exact:
-            return None
-        key = (self._how, module.source.path)
-        found = self._cache.remembered.get(key)
-        if found is not None and found.tree is module.tree:
-            return found
-        self._cache.remembered[key] = remembering(module.tree)
-        return None
+        return tuple(self.findings), self._repeated
 
     def _statement(self, statement: ast.Stmt, module: Module, remembered: Remembered) -> None:
         """Checks a statement, or does what checking it did in surroundings that were alike."""
@@ -372,7 +128,7 @@ class Checker(Schemas):
         """Binds what the files import."""
         paths: dict[str, str] = {}
         for module in package.modules:
-            for statement, imported in _import_statements(module):
+            for statement, imported in import_statements(module):
                 if imported is None:
                     self._bind_missing(statement, module, package, scope)
                     continue
@@ -402,7 +158,7 @@ class Checker(Schemas):
         if package.path != MAIN_PACKAGE:
             folders = package.path.split(".")
         else:
-            here, root = PurePath(module.source.path).parent, PurePath(self._program.root)
+            here, root = PurePath(module.source.path).parent, PurePath(self._root)
             folders = list(here.relative_to(root).parts) if here.is_relative_to(root) else []
         return folders[: len(folders) - level + 1]
 
@@ -424,10 +180,10 @@ class Checker(Schemas):
 
     # ------------------------------------------------------------ statements, joined as they are evaluated
 
-    def _bodies(self, path: str, package: Package) -> Iterator[tuple[Module, Sequence[ast.Stmt]]]:
+    def _bodies(self, package: Package) -> Iterator[tuple[Module, Sequence[ast.Stmt]]]:
         """The statements of each file; those that describe one instance together are joined into the last."""
         merges = Merges({}, frozenset())
-        if path == MAIN_PACKAGE:
+        if package.path == MAIN_PACKAGE:
             merges = find_merges([module.tree.body for module in package.modules])
         for module in package.modules:
             if not merges.merged:

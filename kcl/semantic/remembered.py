@@ -61,17 +61,18 @@ class Effect:
 
 @dataclass(slots=True)
 class Remembered:
-    """The statements of one file. Safe to share between threads (an entry is replaced whole)."""
+    """The statements of one tree. Safe to share between threads (an entry is replaced whole)."""
 
-    tree: ast.Module
     words: dict[int, frozenset[str] | None]
     """By the identity of a statement, the words in it, once it was seen twice."""
     effects: dict[int, Effect] = field(default_factory=dict)
+    is_seen: bool = False
+    """Whether the tree was checked: most are never seen again, and of those nothing is worth finding out."""
 
 
 def remembering(tree: ast.Module) -> Remembered:
-    """What is remembered of a file that is seen for the first time."""
-    return Remembered(tree, {id(each): None for each in tree.body if isinstance(each, _KINDS)})
+    """What is remembered of a tree that is seen for the first time."""
+    return Remembered({id(each): None for each in tree.body if isinstance(each, _KINDS)})
 
 
 def words(node: object) -> frozenset[str]:

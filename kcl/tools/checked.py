@@ -52,7 +52,7 @@ def analyse(unit: Unit, files: FileSystem, cache: ParseCache, packages: str | No
         if any(item.code is Code.RECURSIVE_LOAD for item in loaded.diagnostics):
             found: tuple[Diagnostic, ...] = loaded.diagnostics
         else:
-            checked = findings(loaded.program, LIBRARY, dialect, cache.checks)
+            checked = findings(loaded.program, LIBRARY, dialect, cache.memo)
             found = (*(item for item in loaded.diagnostics if item not in checked), *checked)
         return Analysis(unit, _taught(found, loaded, files), loaded.program, dialect, loaded.sources)
     except KclError as problem:

@@ -1,7 +1,7 @@
 """What the checker thinks of each expression of a main package.
 
 The checker keeps no types of expressions: nobody needs them who runs a program. So its walk over the main package is
-done once more here, by a checker that writes down what it passes. Imported packages are taken from the cache.
+done once more here, by a checker that writes down what it passes. Imported packages are taken as the memo has them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from contextlib import suppress
 
 from kcl.diagnostics import KclError
 from kcl.evaluator.deep_threads import in_deep_thread
-from kcl.loader.program import MAIN_PACKAGE, Module, Package, Program
-from kcl.semantic.packages import CheckCache, Checked, Checker
-from kcl.semantic.remembered import Remembered
+from kcl.loader.program import Program
+from kcl.memo.queries import Memo
+from kcl.semantic.checked import Checking
+from kcl.semantic.packages import Checker
 from kcl.semantic.scopes import Scope
 from kcl.semantic.state import Rules
 from kcl.semantic.types import SchemaInfo, Type
@@ -21,25 +22,13 @@ from kcl.tools.checked import LIBRARY
 
 
 class Recorder(Checker):
-    """Checks the main package of a program, whatever is known of it, and notes what it passes by identity of node."""
+    """Notes what it passes by identity of node."""
 
     types: dict[int, Type]
     scopes: dict[int, Scope]
     expected: dict[int, Type]
     """Of entries of configurations: the type that the configuration is checked against."""
     schemas: dict[int, SchemaInfo]
-
-    def walk_main(self) -> None:
-        self._take_imported()
-        self._package(MAIN_PACKAGE, self._program.main)
-
-    def _remembered(self, module: Module) -> Remembered | None:
-        return None
-
-    def _found_before(
-        self, path: str, package: Package, imports: tuple[Checked, ...], before: Checked | None
-    ) -> Checked | None:
-        return None if path == MAIN_PACKAGE else super()._found_before(path, package, imports, before)
 
     def expression(self, node: ast.Expr | ast.ListItem) -> Type:
         self.scopes[id(node)] = self.scope
@@ -83,10 +72,11 @@ class Recorder(Checker):
         return super().statement(node)
 
 
-def recorded(program: Program, rules: Rules, cache: CheckCache | None = None) -> Recorder:
+def recorded(program: Program, rules: Rules, memo: Memo | None = None) -> Recorder:
     """What the checker passed; where it gave up, what it had passed before."""
-    recorder = Recorder(program, LIBRARY.types, rules, cache or CheckCache())
+    recorder = Recorder(LIBRARY.types, rules, program.root)
     recorder.types, recorder.scopes, recorder.expected, recorder.schemas = {}, {}, {}, {}
     with suppress(KclError, RecursionError):
-        in_deep_thread(recorder.walk_main)
+        checking = Checking(program, LIBRARY.types, rules, memo or Memo())
+        in_deep_thread(lambda: checking.walk_main(recorder))
     return recorder

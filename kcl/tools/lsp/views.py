@@ -97,7 +97,7 @@ def view_of(path: str, analysis: Analysis, cache: ParseCache) -> View | None:
     module = next((each for each in program.main.modules if each.source.path == path), None)
     if module is None:
         return None
-    recorder = recorded(program, rules_of(analysis.dialect), cache.checks)
+    recorder = recorded(program, rules_of(analysis.dialect), cache.memo)
     return View(path, analysis, program, module, recorder, {})
 
 

@@ -12,12 +12,13 @@ from kcl.evaluator.dialect import KONFIG_2023
 from kcl.evaluator.evaluate import findings
 from kcl.loader import LoadRequest, load
 from kcl.memo.queries import Memo
-from kcl.semantic import CheckCache, check
+from kcl.semantic import check
 from kcl.semantic.suggestions import did_you_mean
 from kcl.semantic.types import ANY, FLOAT, INT, NONE, STR, DictType, ListType, LiteralType, common, subsumed, widened
 from kcl.source import InMemoryFileSystem
 from kcl.stdlib import Access, build_library
 from kcl.stdlib.library import TYPES
+from tests.kcl.memos import walks
 
 
 def _loaded(cache: Memo, **texts: str) -> Any:
@@ -26,19 +27,19 @@ def _loaded(cache: Memo, **texts: str) -> Any:
 
 
 def test_packages_are_checked_again_only_where_something_changed() -> None:
-    parsed, kept = Memo(), CheckCache()
+    parsed, kept = Memo(), Memo()
     texts = {"main": "import a\nimport b\nx = a.x + b.x\n", "a__a": "x = 1\n", "b__b": "import a\nx = a.x\n"}
-    assert check(_loaded(parsed, **texts), TYPES, cache=kept) == []
-    first = dict(kept.entries)
-    assert check(_loaded(parsed, **texts), TYPES, cache=kept) == []
-    assert all(kept.entries[key] is value for key, value in first.items())
+    assert check(_loaded(parsed, **texts), TYPES, memo=kept) == []
+    with walks() as walked:
+        assert check(_loaded(parsed, **texts), TYPES, memo=kept) == []
+    assert walked == []
 
     changed = check(
-        _loaded(parsed, **texts | {"a__a": 'x = "s"\n', "main": "import b\nx = b.x + 1\n"}), TYPES, cache=kept
+        _loaded(parsed, **texts | {"a__a": 'x = "s"\n', "main": "import b\nx = b.x + 1\n"}), TYPES, memo=kept
     )
     assert [finding.message for finding in changed] == ["unsupported operand type(s) for +: 'str' and 'int(1)'"]
 
-    alone = check(_loaded(parsed, **texts | {"main": "import a\nx = a.x\n"}), TYPES, cache=kept)
+    alone = check(_loaded(parsed, **texts | {"main": "import a\nx = a.x\n"}), TYPES, memo=kept)
     assert alone == []
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from kcl.loader import LoadRequest, Program, load
 from kcl.memo.queries import Memo
-from kcl.semantic import CheckCache, check
-from kcl.semantic.packages import Checked
+from kcl.semantic import check
+from kcl.semantic.checked import CHECKED, Checked
 from kcl.source import InMemoryFileSystem
 from kcl.stdlib.library import TYPES
+from tests.kcl.memos import answers, walks
 
 MODEL = """import deep
 
@@ -42,7 +43,7 @@ class Session:
     """The same repository from edit to edit."""
 
     def __init__(self) -> None:
-        self.parsed, self.kept = Memo(), CheckCache()
+        self.parsed, self.kept = Memo(), Memo()
 
     def program(self, model: str, main: str = MAIN, deep: str = "x = 1\n") -> Program:
         texts = {
@@ -55,13 +56,21 @@ class Session:
         return load(LoadRequest(("main.k",), "/r"), InMemoryFileSystem(texts), self.parsed).program
 
     def found(self, model: str, main: str = MAIN, deep: str = "x = 1\n") -> list[str]:
-        found = check(self.program(model, main, deep), TYPES, cache=self.kept)
+        found = check(self.program(model, main, deep), TYPES, memo=self.kept)
         assert found == check(self.program(model, main, deep), TYPES), "as a check that knows nothing"
         return [each.message for each in found]
 
     def checked(self, package: str) -> Checked:
-        (found,) = [each for each in self.kept.entries.values() if each.path == package]
+        (found,) = [each for each in answers(self.kept, CHECKED).values() if each.path == package]
         return found
+
+    def walked(self, model: str, main: str = MAIN, deep: str = "x = 1\n") -> list[str]:
+        """The packages that are walked through for this."""
+        program = self.program(model, main, deep)
+        with walks() as walked:
+            check(program, TYPES, memo=self.kept)
+        assert self.found(model, main, deep) is not None
+        return walked
 
 
 @pytest.mark.parametrize(
@@ -82,8 +91,8 @@ def test_what_others_cannot_see_leaves_them_checked(old: str, new: str) -> None:
     assert session.found(MODEL) == []
     model, facade = session.checked("model"), session.checked("facade")
     assert MODEL.count(old) == 1
-    assert session.found(MODEL.replace(old, new)) == []
-    assert session.checked("model") is not model
+    assert session.walked(MODEL.replace(old, new)) == ["model"]
+    assert session.checked("model") is model
     assert session.checked("facade") is facade
 
 
@@ -105,21 +114,34 @@ def test_what_others_cannot_see_leaves_them_checked(old: str, new: str) -> None:
 def test_what_others_can_see_has_them_checked_again(old: str, new: str) -> None:
     session = Session()
     assert session.found(MODEL) == []
-    facade = session.checked("facade")
+    model = session.checked("model")
     assert MODEL.count(old) == 1
-    session.found(MODEL.replace(old, new))
-    assert session.checked("facade") is not facade
+    assert session.walked(MODEL.replace(old, new))[:3] == ["model", "facade", "__main__"]
+    assert session.checked("model") is not model
 
 
 def test_what_a_package_shows_of_another_counts_as_its_own() -> None:
     session = Session()
     assert session.found(MODEL) == []
-    model, facade = session.checked("model"), session.checked("facade")
-    assert session.found(MODEL, deep="x = 2\n") == []
-    assert session.checked("model") is model
-    assert session.found(MODEL, deep='x = "s"\n') == []
-    assert session.checked("model") is not model
-    assert session.checked("facade") is not facade
+    assert session.walked(MODEL, deep="x = 2\n") == ["deep"]
+    assert session.walked(MODEL, deep='x = "s"\n') == ["deep", "model", "facade", "__main__"]
+
+
+def test_an_import_may_lead_to_a_package_that_looks_alike_and_is_wrong() -> None:
+    session = Session()
+    texts = {"/r/kcl.mod": "", "/r/main.k": "import b\n\nx = b.x\n", "/r/a/a.k": "x = 1\n"}
+    texts["/r/c/c.k"] = "x = 1\nassert none\n"
+
+    def found(imported: str) -> list[str]:
+        files = InMemoryFileSystem({**texts, "/r/b/b.k": f"import {imported} as of\n\nx = of.x\n"})
+        program = load(LoadRequest(("main.k",), "/r"), files, session.parsed).program
+        told = check(program, TYPES, memo=session.kept)
+        assert told == check(program, TYPES)
+        return [each.message for each in told]
+
+    assert found("a") == []
+    assert found("c") != []
+    assert found("a") == []
 
 
 def test_what_is_wrong_is_told_with_the_places_of_now() -> None:
@@ -137,26 +159,35 @@ def test_what_is_wrong_is_told_with_the_places_of_now() -> None:
 def test_a_finding_has_only_what_moved_checked_again_and_who_imports_it() -> None:
     session = Session()
     moved = "# one line more\n" + MODEL
+    wrong = MAIN.replace("facade.limit", '"much"')
     assert session.found(MODEL) == session.found(moved) == []
-    deep, model, facade = (session.checked(each) for each in ("deep", "model", "facade"))
-    assert model.moved and not facade.moved
-    assert session.found(moved, MAIN.replace("facade.limit", '"much"')) == ["expected int, got str(much)"]
-    assert session.checked("deep") is deep
-    assert session.checked("facade") is not facade
-    again = session.checked("model")
-    assert again is not model and not again.moved
-    assert session.found(moved) == []
-    assert session.checked("model") is again
+    assert session.walked(moved, wrong) == ["__main__", "model", "facade", "__main__"]
+    assert session.walked(moved, wrong.replace("much", "more")) == ["__main__", "__main__"]
+    assert session.walked(moved) == ["__main__"]
+
+
+def test_packages_that_import_each_other_are_of_one_request() -> None:
+    session = Session()
+    texts = {"/r/kcl.mod": "", "/r/main.k": "import a\n\nx = a.A {}\n"}
+    texts["/r/a/a.k"] = "import b\n\nschema A:\n    other?: b.B\n\nnone = b.none\n"
+    texts["/r/b/b.k"] = "import a\n\nschema B:\n    other?: a.A\n"
+    program = load(LoadRequest(("main.k",), "/r"), InMemoryFileSystem(texts), session.parsed).program
+    for _ in range(3):
+        with walks() as walked:
+            told = check(program, TYPES, memo=session.kept)
+        assert told == check(program, TYPES) != []
+        assert walked == ["b", "a", "__main__"] * 2
+    assert answers(session.kept, CHECKED) == {}
 
 
 def test_the_same_import_may_lead_to_another_package() -> None:
     """A file alone in its folder is that folder's package, and what nobody names is not held against a program."""
-    parsed, kept = Memo(), CheckCache()
+    parsed, kept = Memo(), Memo()
 
     def found(name: str, text: str) -> list[str]:
         texts = {"/r/kcl.mod": "", "/r/main.k": "import every.one\n\na = one.a\n", name: text}
         program = load(LoadRequest(("main.k",), "/r"), InMemoryFileSystem(texts), parsed).program
-        findings = check(program, TYPES, cache=kept)
+        findings = check(program, TYPES, memo=kept)
         assert findings == check(program, TYPES), "as a check that knows nothing"
         return [each.message for each in findings]
 

@@ -7,10 +7,12 @@ import pytest
 from kcl.diagnostics import Diagnostic
 from kcl.loader import LoadRequest, Program, load
 from kcl.memo.queries import Memo
-from kcl.semantic import CheckCache, check
+from kcl.semantic import check
+from kcl.semantic.checked import REMEMBERED
 from kcl.semantic.remembered import Effect
 from kcl.source import InMemoryFileSystem
 from kcl.stdlib.library import TYPES
+from tests.kcl.memos import answers
 
 MODEL = "schema Model:\n    size: int = 1\n    name?: str\n"
 SAME = """import model
@@ -37,14 +39,14 @@ class Session:
     """A main package of one file that is edited and one that is not."""
 
     def __init__(self) -> None:
-        self.parsed, self.kept = Memo(), CheckCache()
+        self.parsed, self.kept = Memo(), Memo()
 
     def program(self, parsed: Memo, edited: str, same: str = SAME) -> Program:
         texts = {"/r/kcl.mod": "", "/r/edited.k": edited, "/r/same.k": same, "/r/model/model.k": MODEL}
         return load(LoadRequest(("edited.k", "same.k"), "/r"), InMemoryFileSystem(texts), parsed).program
 
     def found(self, edited: str, same: str = SAME) -> list[Diagnostic]:
-        found = check(self.program(self.parsed, edited, same), TYPES, cache=self.kept)
+        found = check(self.program(self.parsed, edited, same), TYPES, memo=self.kept)
         assert found == check(self.program(Memo(), edited, same), TYPES), "as a check that knows nothing"
         return found
 
@@ -52,7 +54,7 @@ class Session:
     def effects(self) -> list[Effect]:
         return [
             effect
-            for (_, path), each in self.kept.remembered.items()
+            for (_, path), each in answers(self.kept, REMEMBERED).items()
             if path.endswith("same.k")
             for effect in each.effects.values()
         ]
