@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kcl.cache.store import Store, folder_for
@@ -92,6 +91,8 @@ from kcl.syntax.sites import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kcl.evaluator.value import Library
     from kcl.plugins.host import PluginModules
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kcl.diagnostics import KclError
 from kcl.evaluator.prepared import Prepared
 from kcl.loader.known import PACKAGE
+from kcl.loader.settings import SETTINGS
 from kcl.loader.texts import PARSED
 from kcl.memo.inputs import Clock, now
 from kcl.memo.queries import Memo
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from kcl.cache.store import Store
     from kcl.evaluator.runtime import Compiling
-    from kcl.memo.queries import Codec, Query
+    from kcl.memo.queries import Codec, Instead, Query
 
 
 class ParseCache:
@@ -45,7 +46,7 @@ class ParseCache:
         self.store = store
         self.secrets = secrets
         self.clock = clock
-        self._disk = None if store is None else _Disk(store)
+        self._disk = None if store is None else _Disk(store, secrets)
         self.memo = Memo() if self._disk is None else self._disk.memo
         self.results = KeptResults(store, secrets, clock) if store is not None and results else None
         self._idle: list[tuple[Prepared, Access]] = []
@@ -85,15 +86,20 @@ class ParseCache:
 class _Disk:
     """What is kept in a store of each stage."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, secrets: SecretRules) -> None:
         from kcl.cache.checks import checked
         from kcl.cache.code import CODE, CODES, compiling  # most runs have no store
         from kcl.cache.entries import Entries
         from kcl.cache.packages import PACKAGES
+        from kcl.cache.settings import settings
 
         self.entries = Entries(store)
         codecs: dict[Query[Any, Any], Codec[Any, Any]] = {PACKAGE: PACKAGES, CODE: CODES}
-        self.memo = Memo(self.entries, codecs, {CHECKED: partial(checked, self.entries)})
+        instead: dict[Query[Any, Any], Instead] = {
+            CHECKED: partial(checked, self.entries),
+            SETTINGS: partial(settings, self.entries, secrets),
+        }
+        self.memo = Memo(self.entries, codecs, instead)
         self.compiling = compiling
 
 

@@ -18,8 +18,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Final, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from kcl import whole_file
 from kcl.api import (
@@ -53,11 +52,15 @@ from kcl.loader import (
     parse_argument,
     profile_run,
 )
+from kcl.loader.texts import reading
 from kcl.memo.inputs import Clock, now
 from kcl.records import replace
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
 from kcl.terminal import WithoutOrders
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OK, FAILED, USAGE = 0, 1, 2
 _STDIN_NAME: Final = "stdin.k"
@@ -246,7 +249,10 @@ def _run(
     files, texts = list(arguments.files), {}
     if files == ["-"]:
         files, texts = [_STDIN_NAME], {_STDIN_NAME: stdin.read()}
-    given = [load_settings(os.path.join(cwd, name), file_system, shown_as=name) for name in arguments.setting]
+    asking = None if cache is None else reading(cache.memo, file_system.read_text)
+    given = [
+        load_settings(os.path.join(cwd, name), file_system, shown_as=name, asking=asking) for name in arguments.setting
+    ]
     folder = cwd
     profile = None if given else _profile(files, cwd, file_system)
     if profile is not None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from kcl.diagnostics import Diagnostic, Severity, Span, following, render
@@ -130,6 +129,8 @@ def _result(diagnostic: Diagnostic, sources: Mapping[str, str]) -> dict[str, Any
 
 def _location(span: Span, sources: Mapping[str, str]) -> dict[str, Any]:
     path, line, column = _place(span, sources)
+    from pathlib import Path  # takes long to load, and one format alone asks for it
+
     uri = Path(path).as_uri() if Path(path).is_absolute() else path
     location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if line:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 from kcl.bounded.allowance import Allowance, put_in_force
@@ -139,7 +138,7 @@ def _data_bytes() -> int:
 
 
 def _pages(field: int) -> int:
-    with suppress(OSError, ValueError, IndexError, MemoryError), Path("/proc/self/statm").open("rb") as file:
+    with suppress(OSError, ValueError, IndexError, MemoryError), open("/proc/self/statm", "rb") as file:  # noqa: PTH123
         return int(file.read().split()[field]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
@@ -164,7 +163,7 @@ def peak_bytes() -> int:
     Where Linux tells it of the program: what `getrusage` tells begins with that of the process which started this one,
     and a notebook's may be large.
     """
-    with suppress(OSError, ValueError, IndexError, MemoryError), Path("/proc/self/status").open("rb") as file:
+    with suppress(OSError, ValueError, IndexError, MemoryError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
         for line in file:
             if line.startswith(b"VmHWM:"):
                 return int(line.split()[1]) * 1024

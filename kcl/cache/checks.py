@@ -35,9 +35,11 @@ _CONSTANT_NAMES: Final = {id(constant): name for name, constant in CONSTANTS.ite
 
 def checked(entries: Entries, asking: Asking, key: Key, check: Callable[[Asking, Key], Checked]) -> Checked:
     """A package as it was checked for a process before, else as it is checked now, and kept for those to come."""
+    if key[2] == MAIN_PACKAGE:  # which somebody is editing: not for the disk
+        return check(asking, key)
     package, found, is_whole = imports(asking, CHECKED, key)
     kinds = {each.kind for module in package.modules for each in module.imports.values()}
-    if not is_whole or package.path == MAIN_PACKAGE or ImportKind.PLUGIN in kinds:
+    if not is_whole or ImportKind.PLUGIN in kinds:
         return check(asking, key)
     shown = [(each.path, each.interface) for each in found]
     name = entry_name("checked", key[0], key[2], texts(package), shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from kcl.diagnostics import Code, Span
 from kcl.evaluator.lexical import LambdaScope
@@ -159,10 +158,6 @@ class Context:
     @property
     def package(self) -> str:
         return self._where.module.package
-
-    @property
-    def root(self) -> Path:
-        return self._runtime.root
 
     def call(self, function: Value, args: Iterable[Value]) -> Value:
         # The expressions written at this call are the library function's arguments, not those of `function`.

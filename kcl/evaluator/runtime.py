@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Label, Span, error
@@ -189,10 +188,6 @@ class Runtime:
                 )
             )
         self.depth += 1
-
-    @property
-    def root(self) -> Path:
-        return Path(self.program.root)
 
     def warn(self, diagnostic: Diagnostic) -> None:
         if diagnostic not in self.warnings:

@@ -15,14 +15,11 @@ numbers with `type(value) is int`. `Undefined` and `None` are both falsy but not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field
 from kcl.semantic.signatures import LibraryTypes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # KCL is dynamically typed at run time; the alias says where a KCL value is meant.
 Value: TypeAlias = Any
@@ -210,10 +207,6 @@ class CallContext(Protocol):
     @property
     def package(self) -> str:
         """Dotted path of the package the call stands in, `__main__` for the main package."""
-
-    @property
-    def root(self) -> Path:
-        """Root folder of the program, where its kcl.mod is."""
 
     def call(self, function: Value, args: Iterable[Value]) -> Value:
         """Calls a KCL function value (lambda, schema, built-in)."""

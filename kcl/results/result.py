@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kcl.diagnostics import Diagnostic
 from kcl.emit import json_text, yaml_stream
@@ -13,6 +12,9 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Site
 from kcl.loader import Manifest
 from kcl.records import dataclass, field
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Provenance(Protocol):
@@ -61,6 +63,8 @@ class RunResult:
     @cached_property
     def dependencies(self) -> frozenset[Path]:
         """Absolute paths of all files read, or looked for in vain: while they stay the same, so does the result."""
+        from pathlib import Path  # takes long to load, and a command asks for no dependencies
+
         return frozenset(map(Path, self.dependency_names))
 
     def yaml(self) -> str:

@@ -24,7 +24,6 @@ is the memo's matter (`checked`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
 from types import MappingProxyType
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
@@ -158,6 +157,8 @@ class Checker(Schemas):
         if package.path != MAIN_PACKAGE:
             folders = package.path.split(".")
         else:
+            from pathlib import PurePath  # most programs find what they import
+
             here, root = PurePath(module.source.path).parent, PurePath(self._root)
             folders = list(here.relative_to(root).parts) if here.is_relative_to(root) else []
         return folders[: len(folders) - level + 1]

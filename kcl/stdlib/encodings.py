@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -63,6 +62,8 @@ def base32_decode(value: str) -> str:
 
 def _declare_hash(name: str) -> None:
     def digest(value: str, encoding: str = "utf-8") -> str:
+        import hashlib  # loads OpenSSL, which takes longer than most programs
+
         return hashlib.new(name, _bytes(value, encoding), usedforsecurity=False).hexdigest()
 
     CRYPTO.function(f"{name}(value: str, encoding?: str) -> str")(digest)
@@ -89,6 +90,8 @@ def filesha256(access: Access, context: CallContext, filepath: str) -> str:
     """Of a file relative to the working folder."""
     path = access.readable(filepath, access.base)
     try:
+        import hashlib
+
         return hashlib.sha256(access.file_system.read_bytes(path)).hexdigest()
     except OSError as problem:
         reason = f"{problem.strerror} (os error {problem.errno})"

@@ -7,7 +7,6 @@ import fnmatch
 import os
 import os.path
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from kcl import whole_file
@@ -149,7 +148,7 @@ def write(access: Access, context: CallContext, filepath: str, content: str) -> 
 def append(access: Access, context: CallContext, filepath: str, content: str) -> None:
     path = _writable(access, context, filepath)
     try:
-        with Path(path).open("a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8") as file:
             file.write(content)
     except OSError as problem:
         raise ValueFailure(f"Failed to open or create file '{filepath}': {_reason(problem)}") from None
@@ -159,7 +158,7 @@ def append(access: Access, context: CallContext, filepath: str, content: str) ->
 def mkdir(access: Access, context: CallContext, directory: str, exists: bool = False) -> None:
     path = _writable(access, context, directory)
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        os.makedirs(path, exist_ok=True)
     except OSError as problem:
         raise ValueFailure(f"Failed to create directory '{directory}': {_reason(problem)}") from None
 
@@ -167,12 +166,12 @@ def mkdir(access: Access, context: CallContext, directory: str, exists: bool = F
 @MODULE.function("delete(filepath: str) -> None", contextual=True, needs_access=True)
 def delete(access: Access, context: CallContext, filepath: str) -> None:
     """A file, or a folder that is empty."""
-    path = Path(_writable(access, context, filepath))
+    path = _writable(access, context, filepath)
     try:
-        if path.is_dir():
-            path.rmdir()
+        if os.path.isdir(path):
+            os.rmdir(path)
         else:
-            path.unlink()
+            os.unlink(path)
     except OSError as problem:
         raise ValueFailure(f"failed to delete '{filepath}': {_reason(problem)}") from None
 
