@@ -29,6 +29,7 @@ from kcl.memo.inputs import Clock, now
 from kcl.reach import is_below
 from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
+from kcl.tools.query.unrendered import unrendered
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import telling, texts
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
@@ -40,6 +41,7 @@ from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.secret_references import uses
 from workbench.engine.spec import Chain, Lookup, SourceSite, Spec, build
 from workbench.project import Stack, checkout, named, refuse_foreign, top
+from workbench.project.baselines import listed_files
 
 ParseCache = api.ParseCache
 PluginFinder = api.PluginFinder
@@ -109,6 +111,7 @@ def _compiled(
         ) from None
 
     _check_size(result.documents, stack)
+    _check_rendered(stack, program.read_from, result.dependency_names)
     spec = build(
         [*result.documents[before:], *_definitions(stack, inputs)],
         stack=str(stack.path),
@@ -148,6 +151,30 @@ def _check_size(documents: Sequence[Any], stack: Stack) -> None:
                 where=str(stack.directory),
                 hint="no cluster takes that much: make it smaller",
             )
+
+
+def _check_rendered(stack: Stack, file_system: api.FileSystem, read: Iterable[str]) -> None:
+    """Raises `SpecInvalid` for a component that compiles and is in no output: a plan would take its objects away."""
+    root = checkout(stack.directory) if stack.root is None else stack.root
+    listed = [str(each) for each in listed_files(stack.directory, stack.project_directory, root).files]
+
+    def texts_of(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        for name in names:
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                yield name, file_system.read_text(name)
+
+    def imported() -> Iterator[str]:
+        return (text for _, text in texts_of(each for each in read if each.endswith(".k") and each not in listed))
+
+    found = unrendered(texts_of(listed), imported)
+    if found:
+        first = found[0]
+        more = f", and so are {len(found) - 1} more" if len(found) > 1 else ""
+        raise SpecInvalid(
+            f"{first.variable} is a {first.schema}, of which no file asks for instances{more}: its objects are missing",
+            where=f"{first.file}:{first.line}",
+            hint=f"render it in {first.asked_in.removeprefix(f'{root}/')}; what is only to be read begins with _",
+        )
 
 
 def lookup_in(provenance: api.Provenance, before: int = 0) -> Lookup:
