@@ -55,7 +55,14 @@ if TYPE_CHECKING:
     "--sarif",
     type=WorkPath(dir_okay=False),
     default=None,
-    help="write what does not compile and what policies find to this file, for code scanning",
+    help="write what does not compile, and what policies and the linter find, to this file, for code scanning",
+)
+@click.option(
+    "--lint",
+    type=click.Choice(["lines", "files", "none"]),
+    default="lines",
+    show_default=True,
+    help="say what kcl lint finds on lines that changed, or in files that did",
 )
 @click.option("--live", is_flag=True, help="ask clusters which live objects would change, and which pods restart")
 @compile_options
@@ -68,6 +75,7 @@ def command(
     annotations: str | None,
     code_quality: Path | None,
     sarif: Path | None,
+    lint: str,
     live: bool,
     options: tuple[str, ...],
     settings: tuple[str, ...],
@@ -88,7 +96,7 @@ def command(
         async def run() -> ImpactReport:
             async with session:
                 return await session.impact(
-                    (), revision or _of_the_request(os.environ), given, live=live, policies=True
+                    (), revision or _of_the_request(os.environ), given, live=live, policies=True, lint=lint
                 )
 
         report = anyio.run(run)
@@ -111,7 +119,8 @@ def command(
     _write(context, report, file, annotations, quality)
     if sarif is not None:
         _write_sarif(report, _policies(session), sarif)
-    ctx.exit(ExitCode.OK if report.is_certain and report.total else ExitCode.DIFF_FAILED)
+    is_known = report.is_certain and report.is_linted and report.total
+    ctx.exit(ExitCode.OK if is_known else ExitCode.DIFF_FAILED)
 
 
 def _write(context: Context, report: ImpactReport, file: Path | None, annotations: str | None, quality: Path) -> None:

@@ -19,6 +19,7 @@ from workbench.engine.changes import Change, ChangeClass, FieldChange, Op, Stack
 from workbench.engine.diff import Difference, differences, same
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING
+from workbench.engine.linting import LintReport
 from workbench.engine.masking import Masked, Seal, is_sensitive, masked
 from workbench.engine.policy.findings import PolicyReport
 from workbench.engine.scrubbing import masked_text
@@ -144,7 +145,8 @@ class ImpactReport:
     """What changing `files` does to the stacks of a repository. `before` and `after` are what the sides are called.
 
     `stacks` are those that are affected or read one of the files, in tree order; the other `total - len(stacks)` read
-    none of them. `unread` are changed files that no stack reads; `notes` say what else reads them.
+    none of them. `unread` are changed files that no stack reads; `notes` say what else reads them. `lint` is None where
+    the linter was not asked.
     """
 
     root: Path
@@ -156,6 +158,7 @@ class ImpactReport:
     unread: tuple[Path, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
+    lint: LintReport | None = None
 
     @property
     def affected(self) -> tuple[StackImpact, ...]:
@@ -170,6 +173,11 @@ class ImpactReport:
         """Whether both sides of every stack could be looked at."""
         is_live_certain = all(each.live is None or each.live.is_certain for each in self.stacks)
         return is_live_certain and not self.doubts and not any(each.state is State.UNKNOWN for each in self.stacks)
+
+    @property
+    def is_linted(self) -> bool:
+        """Whether the linter could look at all that it was asked about."""
+        return self.lint is None or not self.lint.unknown
 
     @property
     def broken(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from kcl.diagnostics import Severity
 from kcl.memo.contents import digest_of_path
 from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from workbench.engine.commits import Entry, Range, entries, parse_range, write_files
 from workbench.engine.compile_all import Batch, Wanted, prepare
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
@@ -40,6 +41,7 @@ from workbench.engine.impact import (
     compare,
     moved,
 )
+from workbench.engine.linting import LintReport, LintScope, lint_changed
 from workbench.engine.masking import Seal
 from workbench.engine.plugins import RepositoryPlugins
 from workbench.engine.read_files import read_by
@@ -57,6 +59,8 @@ from workbench.project import (
     discover,
     lies_below,
 )
+from workbench.project.errors import ProjectError
+from workbench.project.masking import read_masking
 
 _OF_THE_WORKBENCH: Final = {
     "clusters.yaml": "where stacks go: shown as settings of the stacks",
@@ -85,6 +89,7 @@ class Question:
     allowance: Allowance = field(default_factory=lambda: Allowance(program="wb"))
     specs: Path | None = None
     sensitive: Callable[[Stack, Spec], Spec] = lambda stack, spec: spec
+    lint: LintScope = LintScope.NONE
 
 
 async def find_impact(question: Question) -> ImpactReport:
@@ -168,6 +173,13 @@ class _Sides:
             frozenset(base),
             frozenset(changed),
         )
+
+
+def _masking(root: Path) -> SecretRules:
+    try:
+        return read_masking(root)
+    except ProjectError:
+        return BUILT_IN  # that it can't be read is told with the stacks
 
 
 def _written(top: Path, found: Mapping[str, Entry], folder: Path) -> Path:
@@ -283,7 +295,25 @@ class _Finding:
             tuple(each for each in unread if each.parent != root or each.name not in _OF_THE_WORKBENCH),
             (*sides.doubts, *self._doubts()),
             tuple(notes),
+            await self._lint(every),
         )
+
+    async def _lint(self, impacts: Iterable[StackImpact]) -> LintReport | None:
+        """What the linter finds in the files below the repository's root whose effect is wanted."""
+        asked, sides = self._question, self._sides
+        if asked.lint is LintScope.NONE:
+            return None
+        below = asked.root.relative_to(sides.after.user_top).as_posix()
+        names = [each for each in sides.wanted if below == os.curdir or each.startswith(f"{below}/")]
+        rules = await anyio.to_thread.run_sync(_masking, sides.after.top / below)
+        packages, before, after = downloaded_folder(os.environ), sides.before.top, sides.after.top
+        failures = (each for impact in impacts for each in impact.failures if each.side == "after")
+        named = [file for one in failures for file in (one.file, *(each.file for each in one.findings))]
+        files = {each for each in named if each is not None}
+        top = sides.after.user_top
+        told = frozenset(after / each.relative_to(top) for each in files if each.is_relative_to(top))
+        scope, allowance = asked.lint, asked.allowance
+        return await lint_changed(names, before, after, scope, rules, allowance, packages, top, told)
 
     def _pairs(self) -> Iterator[tuple[Stack | None, Stack | None]]:
         """Each stack with itself on the other side: by its name, else, where it was renamed, by its folder."""

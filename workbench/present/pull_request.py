@@ -19,6 +19,7 @@ from kcl.terminal import harmless
 from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.impact import ImpactReport, StackImpact, State
+from workbench.engine.linting import LintReport, LintScope
 from workbench.engine.policy.findings import PolicyFinding
 from workbench.present.impact import headline, name, totals
 from workbench.present.plain_data import plain
@@ -119,8 +120,26 @@ def _markdown(report: ImpactReport) -> Iterator[str]:
     for note in report.notes:
         yield ""
         yield f"- {escaped(note)}"
+    if report.lint is not None:
+        yield from _linted(report.lint, report.root)
     yield ""
     yield _asked(report)
+
+
+def _linted(lint: LintReport, root: Path) -> Iterator[str]:
+    """What the linter says, and what of; nothing where it found nothing and looked at everything."""
+    where = "on lines that changed" if lint.scope is LintScope.LINES else "in files that changed"
+    if lint.findings:
+        yield ""
+        yield f"**The linter finds {counted(len(lint.findings), 'thing')} {where}:**"
+        yield ""
+    for each in lint.findings[:_MOST_FIELDS]:
+        yield f"- {code(each.code)} {code(f'{_relative(str(each.file), root)}:{each.line}')} {escaped(each.message)}"
+    if len(lint.findings) > _MOST_FIELDS:
+        yield f"- and {len(lint.findings) - _MOST_FIELDS} more: `kcl lint` lists them"
+    for unknown in lint.unknown:
+        yield ""
+        yield f"- **not linted:** {escaped(unknown)}"
 
 
 def _asked(report: ImpactReport) -> str:
@@ -232,7 +251,8 @@ def said_at_lines(report: ImpactReport, top: Path) -> tuple[Annotation, ...]:
     `top` is the folder of the checkout, from which those who show them name files. Lines of files that are gone, or
     outside of it, have nowhere to stand; GitHub shows few at once, so there are at most 50 and the last says it.
     """
-    found = [*_failures(report, top), *dict.fromkeys(_judged(report, top)), *_changes(report, top)]
+    judged = dict.fromkeys(_judged(report, top))
+    found = [*_failures(report, top), *judged, *_findings_of_the_linter(report, top), *_changes(report, top)]
     if len(found) <= _MOST_ANNOTATIONS:
         return tuple(found)
     left = len(found) - _MOST_ANNOTATIONS + 1
@@ -260,6 +280,16 @@ def _judged(report: ImpactReport, top: Path) -> Iterator[Annotation]:
             about = f"{each.about}: " if each.about else ""
             level = "error" if each.refuses else "warning"
             yield Annotation(level, place, number, f"Policy {each.policy}", f"{stack.stack}: {about}{each.message}")
+
+
+def _findings_of_the_linter(report: ImpactReport, top: Path) -> Iterator[Annotation]:
+    for each in report.lint.findings if report.lint is not None else ():
+        if each.file.is_relative_to(top):
+            yield Annotation(
+                "warning", name(each.file, top), each.line, f"Linter {each.code} {each.title}", each.message
+            )
+    for unknown in report.lint.unknown if report.lint is not None else ():
+        yield Annotation("warning", "", 0, "Not linted", unknown)
 
 
 def _changes(report: ImpactReport, top: Path) -> Iterator[Annotation]:

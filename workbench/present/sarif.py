@@ -60,8 +60,10 @@ def document(report: ImpactReport, top: Path, policies: Iterable[Policy], versio
     At most 5,000 results are there; that some are left out is a notification.
     """
     every = [*_compiled(report), *(each for stack in report.affected for each in _judged_impact(stack))]
+    every += _linted(report)
     notes = list(_notifications(report, top))
-    return _run(every, notes, _Explained(policies, report.root), top, version, is_certain=report.is_certain)
+    is_certain = report.is_certain and report.is_linted
+    return _run(every, notes, _Explained(policies, report.root), top, version, is_certain=is_certain)
 
 
 def of_judgements(
@@ -134,6 +136,13 @@ def _compiled(report: ImpactReport) -> Iterator[_Result]:
     for (rule, level, message, file, line), stacks in at.items():
         about = (rule, str(file.relative_to(report.root)) if file and file.is_relative_to(report.root) else "", message)
         yield _Result(rule, level, f"{message} ({_names(stacks)})", about, file, line, stacks=tuple(stacks))
+
+
+def _linted(report: ImpactReport) -> Iterator[_Result]:
+    for each in report.lint.findings if report.lint is not None else ():
+        file = str(each.file.relative_to(report.root)) if each.file.is_relative_to(report.root) else ""
+        rule = f"kcl/{each.code}/{each.title}"
+        yield _Result(rule, "warning", each.message, (rule, file, each.message), each.file, each.line)
 
 
 def _of_the_language(failure: Failure) -> tuple[CompileFinding, ...]:
@@ -229,6 +238,8 @@ def _notifications(report: ImpactReport, top: Path) -> Iterator[dict[str, Any]]:
     """Yields what could not be looked at."""
     for doubt in report.doubts:
         yield _notification(f"not known: {doubt.where}: {doubt.message}" if doubt.where else doubt.message)
+    for unknown in report.lint.unknown if report.lint is not None else ():
+        yield _notification(f"not linted: {unknown}")
     for stack in report.stacks:
         for failure in stack.failures:
             place = _location(failure.file, failure.line, top) if failure.side == "after" else {}
@@ -267,7 +278,8 @@ def _rule_of_the_language(id_: str, code: str) -> dict[str, Any]:
     number, _, title = code.partition("/")
     page = next((each for each in explain.find(number) if each.code.title == title), None)
     help_ = f"{page.meaning}\n\nWhat to do: {page.mend}\n\n" if page is not None else ""
-    return _described(id_, title, title, f"{help_}`kcl explain {number}` says more.", "error")
+    level = "warning" if number.startswith("W") else "error"
+    return _described(id_, title, title, f"{help_}`kcl explain {number}` says more.", level)
 
 
 def _rule_of_policy(id_: str, policy: Policy | None, root: Path) -> dict[str, Any]:

@@ -27,17 +27,20 @@ class Impacting(Changing):
         *,
         live: bool = False,
         policies: bool = False,
+        lint: str = "none",
     ) -> ImpactReport:
         """Returns which stacks, resources and fields a change affects, by compiling both sides of it.
 
         `files` (from the root) are compared with HEAD; without any, all that differs from `revision`, or between the
         commits of `A..B` or `A...B`; with neither, from HEAD. With `live` the clusters of affected stacks are asked
         what an apply of the working tree would do; with `policies` those of the working tree are asked about what the
-        stacks that change are then. Raises `EngineError` where git cannot tell what was there before.
+        stacks that change are then; with `lint`, a `LintScope`, the linter about the files or lines that change. Raises
+        `EngineError` where git cannot tell what was there before.
         """
         from workbench.engine.compiled import CompileInputs
         from workbench.engine.errors import EngineError
         from workbench.engine.impacts import Question, find_impact
+        from workbench.engine.linting import LintScope
 
         if live and ".." in revision:
             raise EngineError(
@@ -58,6 +61,7 @@ class Impacting(Changing):
                 # apart from those of `wb compile --all`, which may be in another format
                 self.specs_folder.parents[1] / "impact" / self.specs_folder.name,
                 self._with_sensitive,
+                LintScope(lint),
             )
         )
         for each in report.stacks:

@@ -370,3 +370,33 @@ def test_what_policies_find_stands_beside_the_change(wb: Wb, shop: Path) -> None
     (shop / "policy.yaml").write_text("policies: [\n")
     ended = wb("ci", "--annotations", "github")
     assert ended.code == 3 and "policy.yaml" in ended.out
+
+
+def test_the_linter_speaks_of_the_lines_of_the_change(wb: Wb, shop: Path, tmp_path: Path) -> None:
+    """Or of the files, or is silent; a value of a secret is in none of it, and what can't be linted is said."""
+    main = shop / "web/dev/main.k"
+    main.write_text(f'import math\n{main.read_text()}\n_password = "canary-of-the-lint"\n')
+    commit(shop)
+    main.write_text(f'{main.read_text()}_left = "over"\n')
+    last = main.read_text().count("\n")
+    ended = wb("ci", "--annotations", "github", "--sarif", "wb.sarif")
+    assert ended.code == 0, ended.text
+    assert "**The linter finds 1 thing on lines that changed:**" in ended.out
+    assert f"- `W3002` `web/dev/main.k:{last}` " in ended.out
+    (said,) = [line for line in ended.err.splitlines() if "Linter" in line]
+    assert said.startswith(f"::warning file=web/dev/main.k,line={last},title=Linter W3002 ")
+    (run,) = json.loads(Path("wb.sarif").read_text())["runs"]
+    (result,) = run["results"]
+    assert (result["level"], result["ruleId"].split("/")[:2]) == ("warning", ["kcl", "W3002"])
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": last}
+    assert run["tool"]["driver"]["rules"][0]["defaultConfiguration"] == {"level": "warning"}
+
+    every = wb("ci", "--lint", "files", "--annotations", "github")
+    assert "The linter finds 3 things in files that changed" in every.out and "`W0411` `web/dev/main.k:1`" in every.out
+    assert "canary" not in every.text + ended.text + Path("wb.sarif").read_text()
+    assert "linter" not in wb("ci", "--lint", "none").out
+    (shop / "web/dev/more.k").write_text("}{\n")
+    broken = wb("ci")
+    assert broken.code == 3 and "**not linted:** web/dev/more&#46;k" in broken.out
+    assert "its program has errors" in broken.out and "What changes is not known" not in broken.out
+    assert wb("ci", "--lint", "none").code == 0, "no stack reads it"
