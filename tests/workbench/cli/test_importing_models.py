@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import shutil
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,46 @@ def test_a_proposal_that_is_wrong_or_broken_is_no_obstacle(wb: Wb, sample: Path)
     assert "models" not in wb(*_YAML, "--dry-run").out
 
 
+SECRET = "canary-of-the-import"
+
+
+def with_secret(bodies: list[dict[str, Any]], *, data: str = "") -> list[dict[str, Any]]:
+    """The same, and the server of it has a secret: pods carry a digest that nobody makes of a reference."""
+    deployment = named(bodies, "Deployment")
+    name, template = deployment["metadata"]["name"], deployment["spec"]["template"]
+    metadata = {**deployment["metadata"], "name": f"{name}-secrets"}
+    encoded = data or base64.b64encode(SECRET.encode()).decode()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"API_KEY": encoded}}
+    template["metadata"].setdefault("annotations", {})["orchard.example/settings"] = "digest-of-it"
+    (container, *_) = template["spec"]["containers"]
+    container.setdefault("envFrom", []).append({"secretRef": {"name": f"{name}-secrets"}})
+    return [*bodies, secret]
+
+
+def test_a_component_has_its_secrets_by_reference(wb: Wb, sample: Path) -> None:
+    bodies = with_secret(objects(wb))
+    write(sample, *bodies)
+    ended = wb(*_YAML)
+    assert ended.code == 0 and "Secret/catalog-api-secrets" in ended.out, ended.text
+    assert "WB_SECRET_SHOP_OLD_CATALOG_API_SECRETS_API_KEY" in ended.text
+    base = (sample / "shop/base/base.k").read_text()
+    assert 'API_KEY = "ref://env/SHOP_OLD_CATALOG_API_SECRETS_API_KEY"' in base and "plain.Object" not in base
+    assert 'revision = "digest-of-it"' in base
+    made = {each["attributes"]["kind"]: each["attributes"] for each in yaml.safe_load(wb("compile", "shop/old").out)}
+    assert made["Deployment"] == named(bodies, "Deployment")
+    assert base64.b64decode(made["Secret"]["data"]["API_KEY"]).startswith(b"ref://env/")
+    written = "".join(each.read_text() for each in (sample / "shop").rglob("*") if each.is_file())
+    assert SECRET not in ended.text + written and base64.b64encode(SECRET.encode()).decode() not in written
+
+
+def test_a_secret_that_is_no_text_is_no_component_s(wb: Wb, sample: Path) -> None:
+    write(sample, *with_secret(objects(wb), data="//79/A=="))
+    ended = wb(*_YAML, "-o", "json")
+    assert ended.code == 0, ended.text
+    assert [each["component"] for each in ended.json()["notByModels"]] == ["catalog_api: models.frontend.Server"]
+    assert "//79/A==" not in ended.text
+
+
 @pytest.mark.slow
 async def test_a_namespace_that_models_say_has_an_empty_first_plan(
     wb: Wb, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -110,7 +151,7 @@ async def test_a_namespace_that_models_say_has_an_empty_first_plan(
     async with Sandbox(clusters=1, seed=1) as sandbox:
         sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-        applied_by_kubectl(sandbox.clusters[0], await asyncio.to_thread(objects, wb))
+        applied_by_kubectl(sandbox.clusters[0], with_secret(await asyncio.to_thread(objects, wb)))
         live = ("import", "live", "--cluster", "hangzhou", *_YAML[3:])
         ended = await wb.meanwhile(*live, "--dry-run")
         assert "it makes Namespace/shop-old too, which is not there here: --with-namespace takes it in" in ended.out
@@ -118,3 +159,4 @@ async def test_a_namespace_that_models_say_has_an_empty_first_plan(
         assert ended.code == 0, ended.text
         assert "catalog_api: models.frontend.Server  says Deployment/catalog-api" in ended.out, ended.text
         assert "the first plan of shop/old changes no field" in ended.out, ended.text
+        assert "Secret/catalog-api-secrets" in ended.out and SECRET not in ended.text

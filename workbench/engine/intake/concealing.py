@@ -86,7 +86,7 @@ class _Concealing:
         texts = {name: str(text) for name, text in (body.pop("stringData", None) or {}).items()}
         data: dict[str, Any] = {}
         for name, encoded in (body.pop("data", None) or {}).items():
-            text = _decoded(encoded)
+            text = decoded(encoded)
             if text:
                 texts.setdefault(name, text)
             elif name not in texts:
@@ -160,7 +160,7 @@ def _keys(value: Any) -> Iterator[str]:
             yield from _keys(each)
 
 
-def _decoded(encoded: Any) -> str:
+def decoded(encoded: Any) -> str:
     """Returns the text of a value of a Secret; empty where it is none that an environment can hold."""
     try:
         text = base64.b64decode(str(encoded), validate=True).decode()

@@ -22,7 +22,7 @@ from runtimes.base import KubernetesId, Resource
 from workbench.engine.compile import evaluated
 from workbench.engine.diff import same
 from workbench.engine.errors import EngineError
-from workbench.engine.intake.concealing import as_expressions
+from workbench.engine.intake.concealing import as_expressions, decoded
 from workbench.engine.intake.values import Destination, Found, plain
 from workbench.engine.intake.writing import as_yaml
 from workbench.project import top
@@ -187,8 +187,20 @@ def misfits(
 
 
 def _filled(body: Mapping[str, Any], fill: Fill) -> Any:
-    said = plain(body)
+    said = _as_texts(plain(body))
     return fill(said) or said
+
+
+def _as_texts(body: Any) -> Any:
+    """A Secret with its data as texts: a model may encode the reference that stands for one, or hand it on as it is."""
+    if (body.get("apiVersion"), body.get("kind")) != ("v1", "Secret"):
+        return body
+    data = {name: decoded(encoded) for name, encoded in (body.get("data") or {}).items()}
+    texts = {name: text for name, text in data.items() if text or not body["data"][name]}
+    left = {name: encoded for name, encoded in (body.get("data") or {}).items() if name not in texts}
+    rest = {key: value for key, value in body.items() if key not in ("data", "stringData")}
+    said = {**texts, **(body.get("stringData") or {})}
+    return {**rest, **({"data": left} if left else {}), **({"stringData": said} if said else {})}
 
 
 def _first_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], fill: Fill) -> str:
