@@ -19,7 +19,7 @@ from workbench.engine.changes import Change, ChangeClass, FieldChange, Op, Stack
 from workbench.engine.diff import Difference, differences, same
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING
-from workbench.engine.linting import LintReport
+from workbench.engine.linted import LintReport
 from workbench.engine.masking import Masked, Seal, is_sensitive, masked
 from workbench.engine.policy.findings import PolicyReport
 from workbench.engine.scrubbing import masked_text

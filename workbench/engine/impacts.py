@@ -41,7 +41,8 @@ from workbench.engine.impact import (
     compare,
     moved,
 )
-from workbench.engine.linting import LintReport, LintScope, lint_changed
+from workbench.engine.linted import LintReport, LintScope
+from workbench.engine.linting import lint_changed
 from workbench.engine.masking import Seal
 from workbench.engine.plugins import RepositoryPlugins
 from workbench.engine.read_files import read_by

@@ -9,52 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from kcl.api import BoundedFileSystem, Bounds
 from kcl.bounded import Allowance
 from kcl.diagnostics import Severity, position
-from kcl.records import dataclass
 from kcl.regular import read_regular
 from kcl.secrecy.rules import SecretRules
 from kcl.tools.lint import lint
 from workbench.engine.compile import written_secrets
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import evaluators
+from workbench.engine.linted import LintFinding, LintReport, LintScope
 from workbench.engine.scrubbing import masked_text
 
 _LARGEST: Final = 2_000_000
-
-
-class LintScope(StrEnum):
-    """Where findings count: on lines that changed, anywhere in files that changed, nowhere."""
-
-    LINES = "lines"
-    FILES = "files"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class LintFinding:
-    """`file` is where the user has it; `line` is the first of what is meant, or the first of it that changed."""
-
-    code: str
-    title: str
-    message: str
-    file: Path
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class LintReport:
-    """`unknown` says what could not be looked at, one text a file, and why: no findings there prove nothing."""
-
-    scope: LintScope
-    files: int
-    findings: tuple[LintFinding, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 Raw = tuple[str, str, str, str, int, int]
@@ -137,4 +107,4 @@ def _lines(file: Path) -> list[str]:
     return data[:_LARGEST].decode("utf-8", "replace").split("\n")
 
 
-__all__ = ["LintFinding", "LintReport", "LintScope", "lint_changed"]
+__all__ = ["lint_changed"]

@@ -19,7 +19,7 @@ from kcl.terminal import harmless
 from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.impact import ImpactReport, StackImpact, State
-from workbench.engine.linting import LintReport, LintScope
+from workbench.engine.linted import LintReport, LintScope
 from workbench.engine.policy.findings import PolicyFinding
 from workbench.present.impact import headline, name, totals
 from workbench.present.plain_data import plain

@@ -40,7 +40,7 @@ class Impacting(Changing):
         from workbench.engine.compiled import CompileInputs
         from workbench.engine.errors import EngineError
         from workbench.engine.impacts import Question, find_impact
-        from workbench.engine.linting import LintScope
+        from workbench.engine.linted import LintScope
 
         if live and ".." in revision:
             raise EngineError(
