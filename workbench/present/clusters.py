@@ -19,10 +19,17 @@ def lines(identities: Mapping[str, ClusterIdentity]) -> Iterator[Line]:
         yield line(Span(name.ljust(width), Tone.ENVIRONMENT), Span(f"  {each}", Tone.MUTED))
 
 
-def few_lines(identities: Mapping[str, ClusterIdentity]) -> Iterator[Line]:
-    """As `lines` where there are few clusters, for screens; of many, one line with their contexts."""
+def few_lines(identities: Mapping[str, ClusterIdentity], room: int) -> Iterator[Line]:
+    """As `lines` where there are few clusters, for screens; of many, one line with their contexts.
+
+    The uid is left out where the line would be longer than `room`; that it is not known is said in any case.
+    """
     if len(identities) <= _FEW:
-        yield from lines(identities)
+        for each, known in zip(lines(identities), identities.values(), strict=True):
+            is_long = len(each) > room and known.uid
+            text = str(each).removesuffix(f", uid {known.short_uid}")
+            head, tail = each.spans
+            yield line(head, Span(text[len(head.text) :], tail.tone)) if is_long else each
     else:
         yield line(Span("; ".join(f"{name} {each.context}" for name, each in identities.items()), Tone.MUTED))
 

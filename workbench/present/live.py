@@ -42,12 +42,14 @@ def columns(listings: Sequence[Listing], *, is_wide: bool = False) -> tuple[Colu
         if each.name != "Name"
     )
     name = Column("Name", grow=True, has_tail=True)
+    # of several clusters the same names come twice: which is which is then as good as a part of the name
+    cluster = Column("Cluster", most=14, rank=last + 1 if len(listings) < 2 else 0)
     return (
         name,
         *own,
         *(_USAGE if is_measured(listings) else ()),
         Column("Namespace", most=24, rank=last + 2),
-        Column("Cluster", most=14, rank=last + 1),
+        cluster,
         _STACK,
     )
 

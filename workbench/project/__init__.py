@@ -27,7 +27,7 @@ from workbench.project.clusters import (
     Placement,
 )
 from workbench.project.dimensions import Baseline, Dimension, Dimensions
-from workbench.project.discovery import checkout, discover, find_root
+from workbench.project.discovery import checkout, discover, discover_clusters, find_root
 from workbench.project.errors import (
     BrokenFile,
     NotARepository,
@@ -74,6 +74,7 @@ __all__ = [
     "affected",
     "checkout",
     "discover",
+    "discover_clusters",
     "find_root",
     "is_git",
     "lies_below",

@@ -79,15 +79,25 @@ def discover(path: Path) -> KonfigTree:
 def _discovered(root: Path) -> KonfigTree:
     findings: list[Finding] = []
     unseen: list[Finding] = []
-    try:
-        clusters = read_cluster_mapping(root)
-    except ProjectError as error:
-        clusters = ClusterMapping((), ())
-        findings.append(Finding.of(error))
+    clusters = _clusters(root, findings)
     declared = _declared(root, findings)
     projects = [_project(folder, stacks, root, clusters, declared) for folder, stacks in _projects(root, unseen)]
     projects = _with_known_order(_with_unique_names(_with_masking(projects, root, findings), root))
     return KonfigTree(root, tuple(projects), clusters, tuple(findings), tuple(unseen), declared or None)
+
+
+def discover_clusters(path: Path) -> ClusterMapping:
+    """Reads of the repository that `path` lies in what `discover` says of its clusters, and nothing else."""
+    root, look = find_root(path), _LOOK.get() or {}
+    return look[root].clusters if root in look else _clusters(root, [])
+
+
+def _clusters(root: Path, findings: list[Finding]) -> ClusterMapping:
+    try:
+        return read_cluster_mapping(root)
+    except ProjectError as error:
+        findings.append(Finding.of(error))
+        return ClusterMapping((), ())
 
 
 def _declared(root: Path, findings: list[Finding]) -> Dimensions:

@@ -21,6 +21,7 @@ from workbench.project import (
     StackPath,
     checkout,
     discover,
+    discover_clusters,
     find_root,
     refuse_outside,
 )
@@ -225,7 +226,7 @@ class Opened:
 
     @cached_property
     def _connections(self) -> Connections:
-        return Connections(self.trust, self._settings, lambda: self.tree().clusters, self._connect)
+        return Connections(self.trust, self._settings, lambda: discover_clusters(self._root), self._connect)
 
     @cached_property
     def _secret_stores(self) -> SecretStores:
@@ -299,7 +300,7 @@ class Opened:
             self._releases,
             self._settings.state_dir / "rollouts" / repository_name(self._root),
             self._root,
-            lambda: tuple(each.name for each in self.tree().clusters.clusters),
+            lambda: tuple(each.name for each in discover_clusters(self._root).clusters),
             self._goes,
             actor.user,
             actor.host,

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from runtimes.base import Address, KubernetesId
-from workbench.present import clusters, errors, reconcile
+from workbench.present import clusters, durations, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
@@ -255,7 +255,10 @@ class Frame(WithNames, Screen[None]):
             )
             if state.error is not None:
                 parts.append(Span("showing the last good one  ", Tone.WARN))
-        if state and state.tree:
+        if state and state.tree and not state.is_watched:
+            age = durations.short((self.workbench.now() - state.tree.at).total_seconds())
+            parts.append(Span(f"last watched {age} ago  ", Tone.MUTED))  # that no cluster answers is not said of it
+        elif state and state.tree:
             now = self.workbench.now()
             tree = state.tree.as_of(now)
             parts.append(Span(f"{tree.ready}/{tree.total} ready  ", Tone.MUTED))

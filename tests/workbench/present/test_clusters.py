@@ -37,3 +37,12 @@ def test_what_is_not_known_of_an_identity_is_said() -> None:
     )
     assert str(known) == "hz        context c, https://h as ann, uid 01234567"
     assert str(unknown) == "shanghai  context d, https://i, uid not known"
+
+
+def test_where_there_is_no_room_a_uid_is_left_out_and_never_that_it_is_not_known() -> None:
+    places = {"hz": ClusterIdentity("c", "https://h", "ann", "0123456789"), "sh": ClusterIdentity("d", "https://i")}
+    assert [str(each) for each in clusters.few_lines(places, 80)] == [str(each) for each in clusters.lines(places)]
+    assert [str(each) for each in clusters.few_lines(places, 30)] == [
+        "hz  context c, https://h as ann",
+        "sh  context d, https://i, uid not known",
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.project import NotARepository, UnknownCluster, UnknownStack, affected, discover
+from workbench.project import NotARepository, UnknownCluster, UnknownStack, affected, discover, discover_clusters
 
 CLUSTERS = """
 clusters:
@@ -122,6 +122,14 @@ def test_placements_say_where_a_stack_goes(tmp_path: Path) -> None:
     assert tree.clusters.cluster("shanghai").context == "sh"
     with pytest.raises(UnknownCluster, match="no cluster 'mars'"):
         tree.clusters.cluster("mars")
+
+
+def test_clusters_are_read_alone_as_with_all_of_the_repository(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    assert discover_clusters(root / "pay/gateway") == discover(root).clusters
+    assert len(discover_clusters(root).clusters) == 2
+    (root / "clusters.yaml").write_text("clusters: 7\n")
+    assert discover_clusters(root) == discover(root).clusters
 
 
 def test_a_stack_may_say_itself_where_it_goes(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ async def test_the_wheel_shows_what_has_no_room_and_no_more(tmp_path: Path) -> N
             )
             await pilot.pause()
             whole.append(shown(line))
+        assert all(each.rstrip().endswith(tuple(key.description for key in line._keys)) for each in whole)
         keys = {key.display for key in line._keys}
         assert all(any(f"{key} " in each for each in whole) for key in keys)
         assert whole[-1].strip() and whole[-1] == whole[-2], "the last key stays in sight"

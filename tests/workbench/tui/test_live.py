@@ -17,7 +17,8 @@ from runtimes.sandbox.server import Sandbox
 from tests.workbench.session.shop import shop
 from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until
 from workbench.engine.live import Listing, TableScrubber
-from workbench.present.live import LiveRows, sort_key
+from workbench.present.live import LiveRows, columns, sort_key
+from workbench.present.rows import Row
 from workbench.present.text import Tone
 from workbench.session import Session
 from workbench.settings import Settings
@@ -275,12 +276,12 @@ MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 def test_rows_are_made_again_only_where_something_is_new() -> None:
     now = datetime(2026, 11, 24, tzinfo=UTC)
-    kind, columns = LiveKind("v1", "Pod", "pods", True), (LiveColumn("Name"), LiveColumn("Status"), LiveColumn("Age"))
+    kind, had = LiveKind("v1", "Pod", "pods", True), (LiveColumn("Name"), LiveColumn("Status"), LiveColumn("Age"))
     one, other = (
         LiveRow(KubernetesId("v1", "Pod", "shop", name), name, (name, "Running", "3h"), {}, now - timedelta(hours=3))
         for name in ("one", "other")
     )
-    table = LiveTable(kind, columns, (one, other))
+    table = LiveTable(kind, had, (one, other))
     made = LiveRows(lambda labels: None)
     before = made.rows((Listing("hz", table, now, True),), now)
     assert [str(cell) for cell in before[0].cells] == ["one", "Running", "3h", "shop", "hz", ""]
@@ -289,6 +290,18 @@ def test_rows_are_made_again_only_where_something_is_new() -> None:
     assert after[0] is before[0] and str(after[1].cells[1]) == "Error"
     later = made.rows((Listing("hz", moved, now, True),), now + timedelta(hours=1))
     assert str(later[0].cells[2]) == "4h" and later[0].cells[1].spans[0].tone is Tone.MUTED, "old, and says so"
+    by_now = made.by_now((Listing("hz", moved, now, True),), now + timedelta(hours=1))
+    assert [by_now(each) for each in after] == [*later], "a row alone becomes what it would be among all"
+    assert by_now(Row(("sh", one.id), ())) == Row(("sh", one.id), ()), "of a cluster that is not listed"
+
+
+def test_of_several_clusters_the_column_that_tells_them_apart_stays() -> None:
+    now = datetime(2026, 11, 24, tzinfo=UTC)
+    table = LiveTable(LiveKind("v1", "Pod", "pods", True), (LiveColumn("Name"), LiveColumn("Age")), ())
+    one, other = Listing("hz", table, now, True), Listing("sh", table, now, True)
+    ranks = {each.title: each.rank for each in columns((one, other))}
+    assert ranks["Cluster"] == 0 < ranks["Namespace"]
+    assert {each.title: each.rank for each in columns((one,))}["Cluster"] > 0
 
 
 def test_a_scrubbed_table_hides_what_became_known_as_a_secret_later() -> None:

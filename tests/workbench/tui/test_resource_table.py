@@ -6,6 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
+from kcl.records import replace
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.widgets.resource_table import LETTERS, ResourceTable
@@ -163,6 +164,34 @@ async def test_of_a_row_only_the_columns_that_changed_are_drawn() -> None:
         drawn.clear()
         table.set_rows([aged("one", "Failed", ""), aged("two", "Ready", "7s")])
         assert [(each.x, each.right) for each in drawn] == [(0, 50)], "what stands before may reach further now"
+
+
+async def test_what_time_changes_is_drawn_of_the_rows_that_are_seen() -> None:
+    def aged(number: int, age: str) -> Row:
+        return Row(number, (line(f"row {number}"), line("Ready"), line(age)))
+
+    asked: list[object] = []
+
+    def by_now(each: Row) -> Row:
+        asked.append(each.key)
+        return replace(each, cells=(*each.cells[:2], line("9s")))
+
+    app = Bench([aged(number, "5s") for number in range(1000)])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.pause()
+        table = app.table
+        table.fresh = by_now
+        drawn: list[Region] = []
+        refresh, table.refresh = table.refresh, lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign]
+        table.refresh_fresh()
+        assert [each.y for each in drawn] == [*range(1, 10)] and {each.right - each.x for each in drawn} == {6}
+        table.refresh = refresh  # type: ignore[method-assign]
+        assert set(asked) <= set(range(11))
+        await pilot.press("G")
+        await pilot.pause()
+        assert screen_text(app)[9].split() == ["row", "999", "Ready", "9s"], "what comes into sight is as it is by now"
+        assert len({*asked}) < 40
+        assert {str(each.cells[2]) for each in table.fresh_rows()} == {"9s"}, "what is copied too"
 
 
 async def test_where_only_ascii_can_be_shown_nothing_else_is_drawn() -> None:

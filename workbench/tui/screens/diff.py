@@ -103,7 +103,7 @@ class DiffScreen(Frame):
         age = durations.short((self.workbench.now() - found.compared_at).total_seconds())
         summary = line(summary, Span(f"  compared {age} ago", Tone.MUTED))
         left_out = self.state.skipped if self.state else frozenset()
-        header = [*clusters.few_lines(found.identities), summary]
+        header = [*clusters.few_lines(found.identities, self.app.size.width - 2), summary]
         if count := sum(each.address in left_out for each in found.changes):
             header.append(
                 line(
@@ -162,7 +162,8 @@ class DiffScreen(Frame):
     def status(self) -> Line:
         change = self._change()
         if change and change.source:
-            return line(super().status(), Span(diff.source_text(change.source, *self.roots), Tone.SOURCE))
+            source = f"{self.workbench.glyphs.source} {diff.source_text(change.source, *self.roots)}"
+            return line(super().status(), Span(source, Tone.SOURCE))
         return super().status()
 
     def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:

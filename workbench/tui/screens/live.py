@@ -32,6 +32,7 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 FIND_AGAIN_SECONDS = 5.0
+_FIRST_TO_GO = 99
 AT_ONCE = 500
 """So many rows are made without being felt."""
 MEASURE_SECONDS = 15.0
@@ -239,6 +240,8 @@ class LiveScreen(Frame):
         table = next(iter(self.query("#objects").results(ResourceTable)), None)
         if table is None:
             return  # the rows were made while the screen was taken down
+        if not any(len(row.cells[-1]) for row in rows):
+            columns = (*columns[:-1], replace(columns[-1], rank=_FIRST_TO_GO))  # of no stack: its title says nothing
         are_others = columns != table.columns
         table.columns = columns
         table.fresh = self._rows.by_now(self._measured, self.workbench.now())

@@ -317,5 +317,7 @@ class LiveObjectScreen(Frame):
     def status(self) -> Line:
         if self._progress:
             return line(Span(f"{self._progress}  {self.workbench.key('live-object.stop-the-act')} stops it", Tone.BUSY))
-        acts = ", ".join(f":{each.value}{' N' if each is LiveAct.SCALE else ''}" for each in acts_of(self._object))
-        return line(Span(f"{self._object.api_version}  {acts}", Tone.MUTED))
+        acts = [f":{each.value}{' N' if each is LiveAct.SCALE else ''}" for each in acts_of(self._object)]
+        if self.pod_at_hand() is not None:
+            acts += [":shell", ":exec", ":forward PORT"]
+        return line(Span(f"{self._object.api_version}  to type: {', '.join(acts)}", Tone.MUTED))

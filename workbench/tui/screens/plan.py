@@ -95,7 +95,8 @@ class PlanScreen(Frame):
         judged = [policy.report_line(made.policy, glyphs)] if made.policy is not None else []
         is_of_edits = state.goal.verb is Verb.APPLY and state.reach is not None and not state.events
         reach = [shown_reach(self, state)] if is_of_edits else []
-        self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary, *reach, *judged)
+        places = clusters.few_lines(made.identities, self.app.size.width - 2)
+        self.query_one("#head", ToneText).show(title, *places, summary, *reach, *judged)
         if made.left_out:
             steps.empty = "nothing to do but what is left out"
         elif not made.is_certain:
@@ -147,7 +148,7 @@ class PlanScreen(Frame):
                     if made.force
                     else f"{force} takes over the fields in conflict, {skip} leaves a step out"
                 )
-                listed.append(line(Span(how, Tone.MUTED)))
+                listed.insert(0, line(Span(how, Tone.MUTED)))
             return listed
         shown = [each for each in events if isinstance(each, StepFailed | RecordFailed | ApplyFinished)]
         lines = [found for each in shown[-6:] if (found := plan.event_line(each, glyphs))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -82,10 +83,17 @@ class KeyLine(Widget, can_focus=False):
             self._keys, self._first, self._hovered = keys, 0, None
             self.refresh()
 
+    @property
+    def _seen(self) -> tuple[_Key, ...]:
+        """Those there is room for, each whole: half of one tells nothing."""
+        ends = accumulate((each.width + 1 for each in self._keys[self._first :]), initial=-1)
+        fitting = sum(end <= self.size.width for end in ends) - 1
+        return self._keys[self._first : self._first + fitting]
+
     def render(self) -> Text:
         styles = {each: self.get_component_rich_style(f"key-line--{each}") for each in ("key", "description", "hover")}
         text = Text(no_wrap=True, overflow="crop", end="")
-        for each in self._keys[self._first :]:
+        for each in self._seen:
             dimmed = Style(dim=not each.is_enabled)
             for shown, part in ((each.display, "key"), (f" {each.description}", "description")):
                 text.append(shown, styles["hover" if each == self._hovered else part] + dimmed)
@@ -112,7 +120,7 @@ class KeyLine(Widget, can_focus=False):
 
     def _move(self, step: int, event: events.MouseEvent) -> None:
         """Shows what has no room, one key at a time."""
-        is_cut = sum(each.width + 1 for each in self._keys[self._first :]) > self.size.width + 1
+        is_cut = len(self._seen) < len(self._keys) - self._first
         first = max(0, self._first + step) if step < 0 or is_cut else self._first
         if first != self._first:
             self._first = first
@@ -127,7 +135,7 @@ class KeyLine(Widget, can_focus=False):
 
     def _at(self, x: int) -> _Key | None:
         start = 0
-        for each in self._keys[self._first :]:
+        for each in self._seen:
             if start <= x < start + each.width:
                 return each
             start += each.width + 1
