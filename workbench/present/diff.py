@@ -28,7 +28,11 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.present.text_changes import ChangedLine, cells, end_of
 from workbench.present.yaml_lines import YamlLine, yaml_lines
 
-CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=6, right=True), Column("Note", most=16))
+CHANGE_COLUMNS = (
+    Column("Change", grow=True, has_tail=True),
+    Column("Fields", width=6, right=True),
+    Column("Note", most=16),
+)
 SOURCE_WIDTH = 28
 _LEAST_FIELD = 12
 FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=SOURCE_WIDTH))

@@ -34,7 +34,7 @@ from workbench.words import counted
 
 STEP_COLUMNS = (
     Column("#", width=3, right=True),
-    Column("Step", grow=True),
+    Column("Step", grow=True, has_tail=True),
     Column("State", most=12),
     Column("Took", width=6, right=True),
 )

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -23,6 +24,7 @@ from workbench.present.text import Tone
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -269,6 +271,13 @@ async def test_a_large_table_is_made_beside_the_screen_and_follows_what_changes(
         await until(pilot, lambda: names(app)[0] == "map-29")
         cluster.delete("configmaps", "default", "map-29")
         await until(pilot, lambda: names(app)[0] == "map-28")
+        live = cast("LiveScreen", app.screen)
+        app.run_command("bookmarks", live)
+        app.run_command("log", live)
+        await until(pilot, lambda: isinstance(app.screen, CommandLogScreen) and not live.is_current)
+        live._wanted.set()  # as by what came just before another screen stood before it
+        await until(pilot, lambda: not live._wanted.is_set())
+        assert live._built_of is None, "who comes back has the rows made"
 
 
 MAP = {"apiVersion": "v1", "kind": "ConfigMap"}

@@ -207,7 +207,7 @@ class LiveScreen(Frame):
             await self._wanted.wait()
             self._wanted.clear()
             if not self.is_current:
-                await asyncio.sleep(DRAW_SECONDS)
+                self._built_of = None  # who comes back to it has them made
                 continue
             self._is_building, began = True, time.perf_counter()
             try:
