@@ -26,6 +26,7 @@ PATIENCE_SECONDS = 60.0
 class Terminal:
     def __init__(self, process: subprocess.Popen[bytes], end: int) -> None:
         self.process, self._end = process, end
+        self.heard = b""
 
     def until(self, wanted: bytes) -> None:
         """Reads what is drawn until this is in it."""
@@ -34,6 +35,7 @@ class Terminal:
             assert time.monotonic() < deadline, heard[-2000:]
             ready, _, _ = select.select([self._end], [], [], 0.2)
             heard += os.read(self._end, 65536) if ready else b""
+        self.heard += heard
 
     def press(self, keys: bytes) -> None:
         os.write(self._end, keys)
@@ -58,12 +60,12 @@ class Terminal:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Terminal]:
+def opened(folder: Path, *options: str) -> Iterator[Terminal]:
     root = shop(folder / "shop")
     end, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-m", "workbench"],
+        [sys.executable, "-m", "workbench", *options],
         cwd=root,
         stdin=other,
         stdout=other,
@@ -106,3 +108,11 @@ def test_leaving_by_hand_is_success(tmp_path: Path) -> None:
         terminal.until(b"again")
         terminal.press(b"q")
         assert terminal.code() == 0
+
+
+@pytest.mark.parametrize(("options", "is_taken"), [((), True), (("--no-mouse",), False)], ids=["taken", "left"])
+def test_the_mouse_is_the_terminals_where_that_is_wanted(
+    tmp_path: Path, options: tuple[str, ...], is_taken: bool
+) -> None:
+    with opened(tmp_path, *options) as terminal:
+        assert (b"\x1b[?1000h" in terminal.heard) is is_taken

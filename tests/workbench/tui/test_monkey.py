@@ -32,6 +32,7 @@ from tests.workbench.tui.test_live import sandbox, workbench
 from tests.workbench.tui.test_screens import LARGE, SMALL
 from workbench.present import errors
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.custom import CustomCommand
 from workbench.tui.keymap import entries
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
@@ -48,7 +49,7 @@ COMMANDS = """
 fleet; drift; rollouts; log; bookmarks; forwards; releases web/prod; releases; diff web/dev; plan web/prod
 plan web/dev; destroy web/dev; watch web/prod; whatif web/prod; whatif web/dev; spec web/prod; pods; pods@hz
 deploy@hz web-prod; secrets; configmaps; nodes; services@nowhere; events; export md; export patch; ignore they may
-scale 3; restart; delete; cordon; drain; evict; bookmark here; go here; unbookmark here; find replicas
+scale 3; restart; delete; cordon; drain; evict; bookmark here; go here; unbookmark here; find replicas; shout
 replace /replicas = 3/replicas = 4/; replace /a/b/; commit a change; recover a=b; allow-writes web/prod; forward 80
 stack web/; nonsense; [/]; stack [b]x[/]; quit
 """
@@ -144,9 +145,18 @@ class Monkey:
             done += len(keys)
             await asyncio.sleep(self._rng.choice((0, 0, 0, 0.02)))
             await taken(app, self.pressed)
+            if self._rng.random() < 0.03:
+                await self._patience(app)
             if self._rng.random() < 0.005:
                 await pilot.resize_terminal(*self._rng.choice((SMALL, LARGE, (40, 12), (200, 60))))
         return done
+
+    async def _patience(self, app: Any) -> None:
+        """Waits a moment for what is under way: much is there to be pressed only then, such as the steps of a plan."""
+        for _ in range(self._rng.randrange(60)):
+            if not any(each.busy for each in app.states.values()):
+                break
+            await asyncio.sleep(0.02)
 
     def _next(self, app: Any) -> list[str]:
         asked = app.screen.query(TypedConfirmation)
@@ -209,6 +219,7 @@ async def test_keys_at_random_break_nothing_and_write_only_what_was_confirmed(
         while left > 0:
             app = workbench(tmp_path)
             async with app.session, app.run_test(size=rng.choice((SMALL, LARGE))) as pilot:
+                app.custom["shout"] = CustomCommand("shout", ("echo", "{stack}"))
                 left -= await monkey.presses(pilot, left)
                 await ended(app)
                 assert app._exception is None and not watch.bugs, (watch.bugs, [*monkey.pressed])
