@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from kcl.diagnostics import KclError
 from kcl.evaluator.prepared import Prepared
 from kcl.loader.known import PACKAGE
-from kcl.loader.settings import SETTINGS
 from kcl.loader.texts import PARSED
 from kcl.memo.inputs import Clock, now
 from kcl.memo.queries import Memo
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from kcl.cache.store import Store
     from kcl.evaluator.runtime import Compiling
-    from kcl.memo.queries import Codec, Instead, Query
+    from kcl.memo.queries import Codec, Query
 
 
 class ParseCache:
@@ -87,19 +86,16 @@ class _Disk:
     """What is kept in a store of each stage."""
 
     def __init__(self, store: Store, secrets: SecretRules) -> None:
+        from kcl.cache.by_text import answers_by_text
         from kcl.cache.checks import checked
         from kcl.cache.code import CODE, CODES, compiling  # most runs have no store
         from kcl.cache.entries import Entries
         from kcl.cache.packages import PACKAGES
-        from kcl.cache.settings import settings
 
         self.entries = Entries(store)
         codecs: dict[Query[Any, Any], Codec[Any, Any]] = {PACKAGE: PACKAGES, CODE: CODES}
-        instead: dict[Query[Any, Any], Instead] = {
-            CHECKED: partial(checked, self.entries),
-            SETTINGS: partial(settings, self.entries, secrets),
-        }
-        self.memo = Memo(self.entries, codecs, instead)
+        by_text = answers_by_text(self.entries, secrets)
+        self.memo = Memo(self.entries, codecs, {**by_text, CHECKED: partial(checked, self.entries)})
         self.compiling = compiling
 
 
