@@ -6,12 +6,14 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.affected.seconds import Seconds
 from tests.bucket_server import CREDENTIALS, BucketServer, serving
+from tests.sample import SampleCopy
 from tests.sizes import SOAK, is_soak
 from workbench.ci import VARIABLES
 
@@ -45,6 +47,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # in the process that hands out the tests
         config.pluginmanager.register(Seconds())
+
+
+@pytest.fixture(scope="session")
+def sample_copy(tmp_path_factory: pytest.TempPathFactory) -> SampleCopy:
+    return SampleCopy(tmp_path_factory.mktemp("sample") / "konfig")
+
+
+@pytest.fixture
+def sample_konfig(sample_copy: SampleCopy) -> Path:
+    """The sample repository, which the test may change as it likes."""
+    return sample_copy.restored()
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def files_no_larger_than(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("durable", [True, False])
 @pytest.mark.parametrize("before", [None, b"old"])
-@pytest.mark.parametrize("data", [b"", b"new", b"\r\n\0" * 1_000_000])
+@pytest.mark.parametrize("data", [b"", b"new", b"\r\n\0" * 1_000_000], ids=["empty", "small", "large"])
 def test_the_content_is_there_and_nothing_else(
     tmp_path: Path, durable: bool, before: bytes | None, data: bytes
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,9 +62,8 @@ class Practice:
 
 
 @pytest.fixture
-async def practice(tmp_path: Path) -> AsyncIterator[Practice]:
-    root = tmp_path / "konfig"
-    shutil.copytree(SAMPLE, root)
+async def practice(sample_konfig: Path, tmp_path: Path) -> AsyncIterator[Practice]:
+    root = sample_konfig
     tokens = {"admin": "token-of-admin", "viewer": "token-of-viewer"}
     async with Sandbox(clusters=2, tokens=tokens, seed=1) as sandbox:
         practice = Practice(root, sandbox, tmp_path)

@@ -1,4 +1,4 @@
-"""`wb` in processes of their own, as other people's terminals have it; they may be killed."""
+"""`wb` as other people's terminals have it: what is killed is a process of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.scenarios import in_process
 
 
 def settings(home: Path) -> dict[str, str]:
@@ -27,10 +29,9 @@ class Command:
         self._environment = {**os.environ, **settings(home)}
 
     async def __call__(self, *arguments: str) -> tuple[int, str]:
-        process = await self.start(*arguments)
-        assert process.stdout is not None
-        text = (await process.stdout.read()).decode()
-        return await process.wait(), text
+        """Returns its exit code and all that it said; it runs in this process."""
+        ended = await in_process.wb(*arguments, folder=self._root, environment=self._environment)
+        return ended.code, ended.text
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(

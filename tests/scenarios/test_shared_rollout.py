@@ -19,6 +19,7 @@ import pytest
 
 from runtimes.sandbox.server import Sandbox
 from tests.runtimes.kubernetes.black_hole import in_front_of
+from tests.scenarios import in_process
 from tests.workbench.fleet import FleetRepository
 
 pytestmark = pytest.mark.slow
@@ -47,20 +48,24 @@ class Machine:
         sandbox.write_kubeconfig(home / "kubeconfig")
         return cls(home, repository, user)
 
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "HOME": str(self.home),
+            "USER": self.user,
+            "LOGNAME": self.user,
+            "KUBECONFIG": str(self.home / "kubeconfig"),
+            "WB_STATE_DIR": str(self.home / "state"),
+            "WB_CACHE_DIR": str(self.home / "cache"),
+            "WB_REPOSITORY": "git.example.org/fleet",
+        }
+
     async def start(self, *arguments: str) -> subprocess.Process:
         return await subprocess.create_subprocess_exec(
             *(sys.executable, "-m", "workbench", *arguments),
             cwd=self.repository.root,
-            env={
-                **os.environ,
-                "HOME": str(self.home),
-                "USER": self.user,
-                "LOGNAME": self.user,
-                "KUBECONFIG": str(self.home / "kubeconfig"),
-                "WB_STATE_DIR": str(self.home / "state"),
-                "WB_CACHE_DIR": str(self.home / "cache"),
-                "WB_REPOSITORY": "git.example.org/fleet",
-            },
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -68,10 +73,9 @@ class Machine:
         )
 
     async def __call__(self, *arguments: str) -> tuple[int, str]:
-        process = await self.start(*arguments)
-        assert process.stdout is not None
-        text = (await process.stdout.read()).decode()
-        return await process.wait(), text
+        """Returns the exit code and all that it said; it runs in this process."""
+        ended = await in_process.wb(*arguments, folder=self.repository.root, environment=self._environment)
+        return ended.code, ended.text
 
     async def until(self, *arguments: str, line: str, then: Callable[[int], None]) -> tuple[int, str]:
         """Does something, with the id of the process, when the first line has that text; returns how it ended."""

@@ -18,7 +18,6 @@ from typing import BinaryIO
 from kcl.bounded import Allowance
 from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_crowded, is_out_of_memory
 from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Leaving, Raised, Value, read, write
-from workbench.engine.memos import memos
 
 
 class _Answers:
@@ -65,7 +64,6 @@ def _take_over(environment: dict[str, str]) -> None:
     if environment != os.environ:
         os.environ.clear()
         os.environ.update(environment)
-        memos.forget()
 
 
 def _listen(stream: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:

@@ -73,7 +73,9 @@ def test_what_functions_make(text: str, result: Any) -> None:
         ('a $workbench.jsondecode["[1]"]', "what jsondecode makes is a list"),
         ('a $workbench.jsondecode["null"]', "what jsondecode makes is null"),
         ('$workbench.base64encode["$kusion_path.nobody.x"]', "names no resource"),
-        ('$workbench.join["' + "x" * 2000 + '", [' + '"",' * 1000 + '""]]', "more than 1048576 characters"),
+        pytest.param(
+            '$workbench.join["' + "x" * 2000 + '", [' + '"",' * 1000 + '""]]', "more than 1048576 characters", id="long"
+        ),
     ],
 )
 def test_what_they_refuse_is_said_without_what_they_got(text: str, said: str) -> None:
@@ -82,7 +84,7 @@ def test_what_they_refuse_is_said_without_what_they_got(text: str, said: str) ->
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize("arguments", ["[" * 200_000, "[" * 200_000 + "]" * 200_000])
+@pytest.mark.parametrize("arguments", ["[" * 200_000, "[" * 200_000 + "]" * 200_000], ids=["open", "closed"])
 def test_arguments_that_nest_too_deeply_end_no_process_that_allows_many_calls(arguments: str) -> None:
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(1_000_000)  # as where a program was evaluated

@@ -17,6 +17,9 @@ from runtimes.sandbox.server import Sandbox, written_uids
 
 TOKENS = {"admin": "t-admin", "viewer": "t-viewer"}
 
+_B = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+"""Of the curve P-256 (FIPS 186-5): y² = x³ - 3x + b."""
+
 
 def quiet() -> Sandbox:
     return Sandbox(tokens=TOKENS, controllers=False, tls=False)
@@ -82,6 +85,20 @@ def test_clusters_with_the_same_seed_are_still_two() -> None:
     one, two = (each.get("namespaces", None, "kube-system")["metadata"]["uid"] for each in sandbox.clusters)
     again = Sandbox(clusters=2, controllers=False, seed=1).clusters[0].get("namespaces", None, "kube-system")
     assert one != two and again["metadata"]["uid"] == one
+
+
+@pytest.mark.parametrize(
+    ("factor", "x"),
+    [
+        (1, 0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296),
+        (2, 0x7CF27B188D034F7E8A52380304B51AC3C08969E277F21B35A60B48FC47669978),
+        (112233445566778899, 0x339150844EC15234807FE862A86BE77977DBFB3AE3D96F4C22795513AEAAB82F),
+        (certificates.N - 1, 0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296),
+    ],
+)
+def test_multiples_are_those_of_the_standard(factor: int, x: int) -> None:
+    found = certificates._times(factor, certificates.G)
+    assert found[0] == x and (found[1] ** 2 - found[0] ** 3 + 3 * found[0] - _B) % certificates.P == 0
 
 
 async def test_the_certificate_is_trusted_by_those_who_are_given_it() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -48,12 +47,10 @@ def initialised(mirror: Path, cache: Path, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-async def fresh_orders(tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
+async def fresh_orders(sample_konfig: Path, tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
     """Where Terraform never was, and nothing is kept."""
-    root = tmp_path / "konfig"
-    shutil.copytree(SAMPLE, root)
     async with Sandbox(clusters=2, seed=1) as sandbox:
-        made = Orders(root, tmp_path, mirror, sandbox, tmp_path / "cache")
+        made = Orders(sample_konfig, tmp_path, mirror, sandbox, tmp_path / "cache")
         yield made
         await made.close()
 

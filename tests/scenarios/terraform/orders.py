@@ -18,6 +18,8 @@ from runtimes.sandbox.provider import WORLD_VARIABLE, World
 from runtimes.sandbox.server import Sandbox
 from runtimes.terraform.folder import Folder
 from tests.runtimes.terraform.practice import lay_initialised
+from tests.scenarios import in_process
+from tests.workbench.cli.command import Ended
 from workbench.engine.changes import Change
 from workbench.engine.events import ApplyFinished, Event, Outcome
 from workbench.engine.plan import Plan
@@ -61,19 +63,6 @@ IN_KUBERNETES = frozenset(
 
 def in_terraform(kind: str, name: str) -> Address:
     return Address("terraform", TerraformId("sandbox", "sandbox", f"sandbox_{kind}", name))
-
-
-@dataclass(frozen=True)
-class Ended:
-    """`out` and `err` are what the process wrote; `code` is negative where a signal ended it."""
-
-    code: int
-    out: str = field(repr=False)
-    err: str = field(repr=False)
-
-    @property
-    def text(self) -> str:
-        return self.out + self.err
 
 
 @dataclass
@@ -171,7 +160,7 @@ class Orders:
         )
 
     async def wb(self, *arguments: str, **environment: str) -> Ended:
-        return await ended(await self.start(*arguments, **environment))
+        return await in_process.wb(*arguments, folder=self.root, environment=self.environment(**environment))
 
     # What is there
 

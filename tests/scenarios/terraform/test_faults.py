@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.terraform.orders import ALL_THERE, STACK, Ended, Orders
+from tests.scenarios.terraform.orders import ALL_THERE, STACK, Orders
+from tests.workbench.cli.command import Ended
 from workbench.exit_codes import ExitCode
 
 pytestmark = pytest.mark.slow

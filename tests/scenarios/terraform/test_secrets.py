@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from runtimes.base import RuntimeFailure
-from tests.scenarios.terraform.orders import ALL_THERE, NAMESPACE, STACK, Orders, apply
+from tests.scenarios.terraform.orders import ALL_THERE, NAMESPACE, STACK, Orders, apply, ended
 from tests.sizes import is_soak
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
@@ -125,10 +125,10 @@ async def test_secrets_stand_nowhere_in_clear(fresh_orders: Orders) -> None:
     said: list[bytes] = []
 
     async def wb(*arguments: str, code: int | None = None) -> None:
-        ended = await orders.wb(*arguments, *options)
-        said.append(ended.text.encode())
-        assert "Traceback" not in ended.text, arguments
-        assert code is None or ended.code == code, (arguments, ended.code, ended.err)
+        end = await ended(await orders.start(*arguments, *options))  # whose arguments are looked at
+        said.append(end.text.encode())
+        assert "Traceback" not in end.text, arguments
+        assert code is None or end.code == code, (arguments, end.code, end.err)
 
     def nothing_left(when: str) -> None:
         assert not (found := files(orders.home, [given])), f"{when}: {found}"

@@ -15,7 +15,8 @@ from typing import Any
 from runtimes.base import Address, TerraformId
 from runtimes.sandbox.provider import WORLD_VARIABLE, World
 from runtimes.terraform.folder import Folder
-from tests.scenarios.terraform.orders import Ended, ended
+from tests.scenarios import in_process
+from tests.workbench.cli.command import Ended
 from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings
@@ -172,7 +173,7 @@ class Shop:
         )
 
     async def wb(self, *arguments: str, **environment: str) -> Ended:
-        return await ended(await self.start(*arguments, **environment))
+        return await in_process.wb(*arguments, folder=self.root, environment=self.environment(**environment))
 
     # What is there
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Wb:
 
     def __call__(self, *arguments: str | Path) -> Ended:
         self._capsys.readouterr()
-        code = _run([str(each) for each in arguments])
+        code = run(arguments)
         said = self._capsys.readouterr()
         return Ended(code, said.out, said.err)
 
@@ -47,9 +48,10 @@ class Wb:
         return await asyncio.to_thread(self, *arguments)
 
 
-def _run(arguments: list[str]) -> int:
+def run(arguments: Iterable[str | Path]) -> int:
+    """Returns the exit code."""
     try:
-        main(arguments)
+        main([str(each) for each in arguments])
     except SystemExit as end:
         assert isinstance(end.code, int)
         return end.code

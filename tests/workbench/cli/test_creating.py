@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.workbench.cli.command import Wb
 
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 CHECKOUT = "storefront/checkout"
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "konfig"
-    shutil.copytree(_SAMPLE, root)
+def sample(sample_konfig: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = sample_konfig
     monkeypatch.chdir(root)
     return root
 

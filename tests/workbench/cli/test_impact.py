@@ -13,7 +13,6 @@ from tests.workbench.cli.command import Ended, Wb
 from tests.workbench.cli.conftest import Place
 
 _WHO = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 
 
 def git(root: Path, *words: str) -> str:
@@ -296,9 +295,8 @@ def test_clusters_that_do_not_answer_are_not_known(wb: Wb, shop: Path, monkeypat
     assert ended.code == 3 and ended.json()["status"] == "unknown"
 
 
-def test_the_sample_repository(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = tmp_path / "sample"
-    shutil.copytree(_SAMPLE, root)
+def test_the_sample_repository(wb: Wb, sample_konfig: Path) -> None:
+    root = sample_konfig
     git(root, "init", "-q")
     commit(root)
     edit(root, "storefront/checkout/prod/main.k", "replicas = 3", "replicas = 5")

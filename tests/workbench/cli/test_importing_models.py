@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,12 @@ from runtimes.sandbox.server import Sandbox
 from tests.scenarios.importing import applied_by_kubectl
 from tests.workbench.cli.command import Wb
 
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 _YAML = ("import", "yaml", "objects.yaml", "--project", "shop", "--stack", "old", "--namespace", "shop-old")
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "konfig"
-    shutil.copytree(_SAMPLE, root)
+def sample(sample_konfig: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = sample_konfig
     monkeypatch.chdir(root)
     return root
 

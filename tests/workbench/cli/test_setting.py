@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +13,10 @@ from workbench.engine.errors import EditFailed
 from workbench.session import Session
 from workbench.settings import Settings
 
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
-
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "konfig"
-    shutil.copytree(_SAMPLE, root)
+def sample(sample_konfig: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = sample_konfig
     monkeypatch.chdir(root)
     git(root, "init", "-q")
     commit(root)

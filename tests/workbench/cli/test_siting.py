@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from runtimes.sandbox.server import Sandbox
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 _SITE = """\
 import models.platform
 import models.sizes
@@ -33,9 +31,8 @@ site: platform.Site {
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "konfig"
-    shutil.copytree(_SAMPLE, root)
+def sample(sample_konfig: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = sample_konfig
     (root / "sites").mkdir()
     (root / "sites/wuhan.k").write_text(_SITE)
     monkeypatch.chdir(root)

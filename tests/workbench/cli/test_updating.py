@@ -14,7 +14,6 @@ from tests.workbench.cli.test_impact import commit, git
 
 pytest.importorskip("oras", reason="the Python package oras is not installed")
 
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 NAMED = "registry.orchard.example"
 BASE, DEV = "storefront/checkout/base/base.k", "storefront/checkout/dev/main.k"
 
@@ -30,9 +29,8 @@ def registry() -> Iterator[OciRegistry]:
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: OciRegistry) -> Path:
-    root = tmp_path / "konfig"
-    shutil.copytree(_SAMPLE, root)
+def sample(sample_konfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: OciRegistry) -> Path:
+    root = sample_konfig
     for other in ("payments", "ops", "storefront/catalog", "storefront/orders"):
         shutil.rmtree(root / other)
     monkeypatch.chdir(root)

@@ -6,7 +6,6 @@ N-th field.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any
 import anyio
 
 from runtimes.base import FieldPath, ResourceId, format_path
+from tests.sizes import is_soak
 from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.fields import MISSING, find
@@ -26,8 +26,6 @@ from workbench.engine.spec import Spec
 from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings
-
-_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 
 
 @dataclass
@@ -120,9 +118,10 @@ async def over(root: Path, every: int, state: Path) -> Figures:
     return figures
 
 
-async def test_each_field_of_the_sample_is_set_and_proven_or_refused_with_a_reason(tmp_path: Path) -> None:
-    shutil.copytree(_SAMPLE, tmp_path / "konfig")
-    figures = await over(tmp_path / "konfig", 61, tmp_path / "state")
+async def test_each_field_of_the_sample_is_set_and_proven_or_refused_with_a_reason(
+    sample_konfig: Path, tmp_path: Path
+) -> None:
+    figures = await over(sample_konfig, 61 if is_soak() else 97, tmp_path / "state")
     assert not figures.wrong
     proven = sum(count for kind, count in figures.counts.items() if kind.startswith("proven"))
     assert proven > 5 and figures.counts.total() > 20, figures.counts
