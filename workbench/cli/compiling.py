@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile_all import Outcome
+    from workbench.engine.compile_all import Batch, Outcome
     from workbench.engine.compiled import CompileInputs
     from workbench.session import Session
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _LINE_SECONDS = 10.0
 _RENDERED = 20
 """Failures shown with source lines; all are named."""
+_NAMED = 5
+"""Stacks that were left out of date, in the line with the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,22 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     _show_failures(failed, output)
     done = len(batch.stale) - len(failed)
     parts = [f"{done} compiled in {time.monotonic() - started:.1f}s", f"{batch.fresh} up to date"]
-    parts += [f"{batch.left} out of date and left so"] if batch.left else []
+    parts += [_left(batch)] if batch.left else []
     parts += [f"{warned} warnings (`wb compile STACK` shows them)"] if warned else []
     parts += [f"{len(failed)} failed"] if failed else []
     output.line(", ".join(parts))
     output.line(f"{batch.lines():,} lines of {order.format.upper()} in {folder}")
-    return ExitCode.ERROR if failed or is_broken else ExitCode.OK
+    if failed or is_broken:
+        return ExitCode.ERROR
+    return ExitCode.PARTIAL if batch.former else ExitCode.OK
+
+
+def _left(batch: Batch) -> str:
+    left = f"{batch.left} out of date and left so"
+    if not batch.former:
+        return f"{left}, without a Spec in the folder"
+    more = f" and {len(batch.former) - _NAMED} more" if len(batch.former) > _NAMED else ""
+    return f"{left}, {len(batch.former)} of them with a Spec of before: {', '.join(batch.former[:_NAMED])}{more}"
 
 
 def _only(session: Session, here: Path, order: Order) -> tuple[Path, ...] | None:

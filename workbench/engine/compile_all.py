@@ -125,6 +125,7 @@ WorkerPool = Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]
 class Batch:
     """`stale` is what is to be compiled. `fresh` are up to date, `left` out of date and not wanted now.
 
+    `former` are those of `left` whose Spec of an earlier time lies in the folder.
     `ignored` are stacks whose record in the folder names a file outside of it: nothing was done to that file.
     """
 
@@ -132,6 +133,7 @@ class Batch:
     stale: tuple[Stack, ...]
     fresh: int
     left: int
+    former: tuple[str, ...]
     ignored: tuple[str, ...]
     _index: Index = field(repr=False)
     _keys: Mapping[str, str] = field(repr=False)
@@ -169,6 +171,7 @@ class Batch:
 
     def _note(self, outcome: Outcome, began: Moment) -> None:
         if outcome.failure is not None:
+            self._index.put_failed(outcome.stack)
             _remove(self.wanted.folder, outcome.file)
             return
         record = Record(
@@ -195,10 +198,15 @@ def prepare(wanted: Wanted, clock: Clock = now) -> Batch:
             index.records.pop(name, None)
         if name not in stacks or record.file != spec_file(stacks[name].path, wanted.format):
             _remove(wanted.folder, record.file)
-    chosen = _touched(wanted, known, index) if wanted.only is not None else stacks.keys()
+    index.failed &= stacks.keys()
+    # what failed the last time is tried again whatever is named: nobody knows what it would have read
+    chosen = _touched(wanted, known, index) | index.failed if wanted.only is not None else stacks.keys()
     outdated = [each for name, each in stacks.items() if name not in index.records]
+    index.outdated = {each.name: known[each.name] for each in outdated if each.name in known}
     stale = tuple(each for each in outdated if each.name in chosen)
-    return Batch(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index.ignored, index, keys)
+    left = [each.name for each in outdated if each.name not in chosen]
+    former = tuple(name for name in left if _is_there(wanted.folder, known.get(name)))
+    return Batch(wanted, stale, len(stacks) - len(outdated), len(left), former, index.ignored, index, keys)
 
 
 def spec_file(path: StackPath, format_: Format) -> str:
@@ -343,6 +351,13 @@ def _text_of(file: Path) -> str:
 def _key(stack: Stack, wanted: Wanted, common: str) -> str:
     by = stack.placement.namespace.by if stack.placement is not None and stack.placement.namespace is not None else ""
     return digest_of([common, str(stack.path), str(stack.directory), str(stack.project_directory), by])[:32]
+
+
+def _is_there(folder: Path, record: Record | None) -> bool:
+    try:
+        return record is not None and os.path.lexists(place(folder, record.file))
+    except EngineError:
+        return False
 
 
 def _remove(folder: Path, file: str) -> None:

@@ -23,7 +23,7 @@ from kcl import whole_file
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
 from kcl.memo.contents import UNRELIABLE, State, digest_of_bytes, digest_of_path, look_again, state_of
 from kcl.memo.inputs import Clock, Moment, Stamp, now, settled_each, stamp, stamp_as_it_is
-from kcl.records import dataclass, field
+from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError
@@ -31,6 +31,8 @@ from workbench.project import lies_below
 
 INDEX_FILE = ".konfig-index.json"
 _FORMAT = 3
+_OUTDATED = ""
+"""The key of a record whose files may say that they are as they were: they are as the last run found them."""
 NOTHING_WRITTEN = State(None, "")
 
 
@@ -64,6 +66,10 @@ class Index:
         self.records: dict[str, Record] = {}
         self.ignored: tuple[str, ...] = ()
         """Stacks whose record names a file that lies outside of the folder."""
+        self.outdated: dict[str, Record] = {}
+        """What is known of stacks that are out of date and were not compiled again: what they were read from."""
+        self.failed: set[str] = set()
+        """Stacks that could not be compiled when that was last tried."""
         self._states: dict[str, State] = {}
         self._as_looked_at: dict[str, tuple[Stamp | None, str | None]] = {}
         """The stamps, settled or not, and leads of what was looked at in this run before anything was compiled."""
@@ -87,6 +93,7 @@ class Index:
         for name, state in zip(names, document["states"], strict=True):
             self._states[name] = state_of(*state)
         sets = [self._kept(frozenset(names[each] for each in members)) for members in document["sets"]]
+        self.failed = {str(each) for each in document.get("failed", ())}
         for stack, (key, file, written, lines, shared, own) in document["stacks"].items():
             if not _leads_below(_path_text(file)):
                 self.ignored += (stack,)
@@ -140,6 +147,13 @@ class Index:
             self._read_since[path] = began
         shared = self._kept(record.shared)
         self.records[stack] = Record(record.key, record.file, record.written, record.lines, shared, record.own)
+        self.outdated.pop(stack, None)
+        self.failed.discard(stack)
+
+    def put_failed(self, stack: str) -> None:
+        """Notes a stack that could not be compiled just now: what it was read from before tells nothing of that."""
+        self.outdated.pop(stack, None)
+        self.failed.add(stack)
 
     def _look(self, path: str, before: State, within: BoundedFileSystem) -> State:
         """As `look_again`, of a path that a record names."""
@@ -181,7 +195,8 @@ class Index:
 
         members: list[list[int]] = []
         stacks = {}
-        for stack, each in self.records.items():
+        outdated = {name: replace(each, key=_OUTDATED) for name, each in self.outdated.items()}
+        for stack, each in {**outdated, **self.records}.items():
             if each.shared not in sets:
                 sets[each.shared] = len(members)
                 members.append(numbered(each.shared))
@@ -195,7 +210,14 @@ class Index:
             )
         self._sets = {each: each for each in sets}
         states = [self._states[path].plain() for path in numbers]
-        document = {"format": _FORMAT, "paths": list(numbers), "states": states, "sets": members, "stacks": stacks}
+        document = {
+            "format": _FORMAT,
+            "paths": list(numbers),
+            "states": states,
+            "sets": members,
+            "stacks": stacks,
+            "failed": sorted(self.failed),
+        }
         write_private(self.folder / INDEX_FILE, json.dumps(document, separators=(",", ":")).encode())
 
 

@@ -91,10 +91,39 @@ def test_secrets_of_options_are_in_no_message(wb: Wb, root: Path, tmp_path: Path
 def test_only_what_files_touch(wb: Wb, root: Path, tmp_path: Path) -> None:
     into = tmp_path / "specs"
     ended = wb("compile", "--all", "--into", into, "--jobs", "1", "--changed", "web/prod/main.k")
-    assert ended.out.startswith("1 compiled in ") and "1 out of date and left so" in ended.out
+    assert ended.out.startswith("1 compiled in ") and "1 out of date and left so, without a Spec" in ended.out
+    assert ended.code == ExitCode.OK
     assert (into / "web/prod.yaml").exists() and not (into / "web/dev.yaml").exists()
     refused = wb("compile", "--all", "--into", into, "--since", "HEAD")
     assert refused.code == ExitCode.ERROR and "git cannot tell what changed" in refused.err
+
+
+def test_what_is_left_out_of_date_is_named_and_goes_on_being_known(wb: Wb, root: Path, tmp_path: Path) -> None:
+    main = root / "web/prod/main.k"
+    (root / "size.txt").write_text("3")
+    main.write_text(
+        "import file\n" + main.read_text().replace("replicas = 3", 'replicas = int(file.read("../../size.txt"))')
+    )
+    run = ("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1")
+    assert wb(*run).code == ExitCode.OK
+    (root / "size.txt").write_text("4")
+    dev = root / "web/dev/main.k"
+    dev.write_text(dev.read_text().replace("replicas = 1", "replicas = 2"))
+    for number in (1, 0):
+        ended = wb(*run, "--changed", "web/dev/main.k")
+        assert ended.code == ExitCode.PARTIAL and ended.out.startswith(f"{number} compiled in "), ended.text
+        assert "1 out of date and left so, 1 of them with a Spec of before: web/prod" in ended.out
+    # by its place, no stack would read it
+    ended = wb(*run, "--changed", "size.txt")
+    assert ended.code == ExitCode.OK and ended.out.startswith("1 compiled in "), ended.text
+
+
+def test_what_failed_is_tried_again_whatever_is_named(wb: Wb, root: Path, tmp_path: Path) -> None:
+    run = ("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1")
+    (root / "web/prod/main.k").write_text("}{\n")
+    assert wb(*run).code == ExitCode.ERROR
+    ended = wb(*run, "--changed", "web/dev/main.k")
+    assert ended.code == ExitCode.ERROR and "web/prod failed" in ended.err, ended.text
 
 
 def test_a_link_that_leads_elsewhere_touches_who_reads_through_it(wb: Wb, root: Path, tmp_path: Path) -> None:
