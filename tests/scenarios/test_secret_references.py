@@ -72,6 +72,10 @@ class Pay:
         secret = self.sandbox.clusters[0].get("secrets", "pay", "db")
         return {name: base64.b64decode(each).decode() for name, each in secret["data"].items()}
 
+    def mark(self) -> str:
+        template = self.sandbox.clusters[0].get("deployments.apps", "pay", "web")["spec"]["template"]
+        return str(template["metadata"]["annotations"][MARK])
+
     def edit(self, old: str, new: str) -> None:
         path = self.root / "pay" / "prod" / "main.k"
         text = path.read_text()
@@ -172,6 +176,63 @@ async def test_another_secret_is_a_change_and_makes_a_saved_plan_stale(pay: Pay)
     assert pay.live()["password"] == ROTATED
     assert pay.leaks(stale.text + diff.text) == []
     assert pay.leaking_files() == []
+
+
+WEB = """\
+import manifests
+
+_objects = [
+    {apiVersion = "v1", kind = "Namespace", metadata.name = "pay"}
+    {apiVersion = "v1", kind = "Secret", metadata = {name = "db", namespace = "pay"}, stringData.word = "ref://env/WORD"}
+    {
+        apiVersion = "apps/v1"
+        kind = "Deployment"
+        metadata = {name = "web", namespace = "pay"}
+        spec = {
+            selector.matchLabels.app = "web"
+            template = {
+                metadata = {labels.app = "web", annotations = {}}
+                spec.containers = [{name = "web", image = "web:1", envFrom = [{secretRef.name = "db"}]}]
+            }
+        }
+    }
+]
+manifests.yaml_stream(_objects)
+"""
+MARK = "workbench.konfig.io/secrets"
+
+
+async def test_another_secret_replaces_the_pods_that_ask_for_it_and_is_said_of_others(pay: Pay) -> None:
+    (pay.root / "pay/prod/main.k").write_text(WEB)
+    assert (await pay("apply", "pay/prod", "--yes", "--no-watch")).code == 0
+    pay.monkeypatch.setenv("WB_SECRET_WORD", "another")
+    said = await pay("plan", "pay/prod")
+    assert (
+        f"its pods go on with what Secret db held before: restart them, or give their template the annotation {MARK}"
+        in said.out
+    )
+
+    pay.edit("annotations = {}", f'annotations = {{"{MARK}" = "restart"}}')
+    assert (await pay("apply", "pay/prod", "--yes", "--no-watch")).code == 0
+    first = pay.mark()
+    assert len(first) == 32 and (await pay("diff", "pay/prod")).code == 0
+
+    pay.monkeypatch.setenv("WB_SECRET_WORD", "a third")
+    plan = await pay("plan", "pay/prod")
+    assert "its pods are replaced" in plan.out and "go on with" not in plan.out, plan.text
+    # a run that ends between the two leaves the rest of the change
+    assert (await pay("apply", "pay/prod", "--yes", "--no-watch", "--only", "Secret/db")).code == 0
+    assert "its pods are replaced" in (await pay("plan", "pay/prod")).out
+    assert (await pay("apply", "pay/prod", "--yes", "--no-watch")).code == 0
+    assert pay.mark() not in (first, "restart") and (await pay("diff", "pay/prod")).code == 0
+    pay.monkeypatch.delenv("WB_SECRET_WORD")
+    assert (await pay("diff", "pay/prod")).code == 3
+
+
+async def test_pods_that_read_no_secret_of_the_stack_follow_nothing_and_that_is_said(pay: Pay) -> None:
+    text = WEB.replace("annotations = {}", f'annotations = {{"{MARK}" = "restart"}}')
+    (pay.root / "pay/prod/main.k").write_text(text.replace("secretRef.name = ", "secretRef.name = 'other-' + "))
+    assert "follows nothing, as its pods read no Secret of this stack" in (await pay("plan", "pay/prod")).out
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,28 @@ def pod_spec(body: Body) -> Mapping[str, Any]:
     return inside if path and isinstance(inside, Mapping) else {}
 
 
+def secrets_of_pods(body: Body) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the names of the Secrets that the pods of a workload read once, as they start, and of all they read.
+
+    Those of variables and of files that are mounted one by one (`subPath`) stay as they were; volumes follow.
+    """
+    spec = pod_spec(body)
+    volumes = {str(each.get("name")): _secrets_of_volume(each) for each in _mappings(spec.get("volumes"))}
+    once: set[str] = set()
+    for list_ in ("initContainers", "containers"):
+        for container in _mappings(spec.get(list_)):
+            once |= {name for kind, name in _named_by_variables(container) if kind == "Secret"}
+            for mount in _mappings(container.get("volumeMounts")):
+                if mount.get("subPath") or mount.get("subPathExpr"):
+                    once |= volumes.get(str(mount.get("name")), set())
+    return frozenset(once), frozenset(once.union(*volumes.values()))
+
+
+def _secrets_of_volume(volume: Mapping[str, Any]) -> set[str]:
+    sources = (volume, *_mappings(_inside(volume, "projected").get("sources")))
+    return {name for each in sources for kind, name in _named_by_volume(each) if kind == "Secret"}
+
+
 class _Known:
     """The edges Kubernetes implies, over one set of resources."""
 
@@ -231,13 +253,17 @@ def _named_by_pods(body: Body) -> Iterator[tuple[str, str]]:
             yield from _named_by_volume(source)
     for list_ in ("initContainers", "containers"):
         for container in _mappings(spec.get(list_)):
-            for source in _mappings(container.get("envFrom")):
-                yield "ConfigMap", str(_inside(source, "configMapRef").get("name"))
-                yield "Secret", str(_inside(source, "secretRef").get("name"))
-            for variable in _mappings(container.get("env")):
-                value = _inside(variable, "valueFrom")
-                yield "ConfigMap", str(_inside(value, "configMapKeyRef").get("name"))
-                yield "Secret", str(_inside(value, "secretKeyRef").get("name"))
+            yield from _named_by_variables(container)
+
+
+def _named_by_variables(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for source in _mappings(container.get("envFrom")):
+        yield "ConfigMap", str(_inside(source, "configMapRef").get("name"))
+        yield "Secret", str(_inside(source, "secretRef").get("name"))
+    for variable in _mappings(container.get("env")):
+        value = _inside(variable, "valueFrom")
+        yield "ConfigMap", str(_inside(value, "configMapKeyRef").get("name"))
+        yield "Secret", str(_inside(value, "secretKeyRef").get("name"))
 
 
 def _named_by_volume(volume: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

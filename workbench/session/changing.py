@@ -349,7 +349,10 @@ class Changing(Browsing, Compiling):
     async def _with_outputs(self, stack: Stack, spec: Spec) -> Spec:
         """Returns the Spec with the secrets and the outputs that it refers to. Raises `SecretsUnavailable` and
         `OutputsUnavailable`."""
+        import anyio.to_thread
+
         from workbench.engine import outputs
+        from workbench.engine.secret_marks import asks, marked
         from workbench.stack_outputs import misdeclared
 
         spec = await self._resolved(stack, spec)
@@ -359,7 +362,7 @@ class Changing(Browsing, Compiling):
             found = await self._output_reader.read(tuple(dict.fromkeys(each.output for each in every)))
             spec = replace(outputs.resolved(spec, found), notes=(*notes, *spec.notes))
             self._secrets |= spec.secrets
-        return spec
+        return await anyio.to_thread.run_sync(marked, spec) if asks(spec) else spec
 
     async def _order(self, stack: Stack, spec: Spec) -> tuple[str, ...]:
         """Returns what is to be said of the stacks that come before this one; raises `StackCycle`.
