@@ -45,7 +45,7 @@ def apply_made(
     phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was applied.")
     if phrase is None:
         return ExitCode.REFUSED
-    if has_to_be_carried_out(session, made, output):
+    if has_to_be_carried_out(made, output):
         code = carry_out(session, made, phrase, output)
         if code is not ExitCode.OK:
             return code
@@ -86,19 +86,12 @@ def apply_made(
     return code if code is not ExitCode.OK else applied
 
 
-def has_to_be_carried_out(session: Session, made: Plan, output: Output) -> bool:
+def has_to_be_carried_out(made: Plan, output: Output) -> bool:
     """Whether it has steps, or its last release was cut off and a new one is to say what it left; says the latter."""
-
-    async def ask() -> bool:
-        async with session:
-            return await session.is_unrecorded(made)
-
-    if not made.is_empty:
-        return True
-    if not anyio.run(ask):
-        return False
-    output.talk(Span(f"release #{made.prior} did not end; what it left is as configured, and is recorded", Tone.WARN))
-    return True
+    if made.is_unrecorded:
+        said = f"release #{made.prior} did not end; what it left is as configured, and is recorded"
+        output.talk(Span(said, Tone.WARN))
+    return made.is_unrecorded or not made.is_empty
 
 
 def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing_done: str) -> str | None:

@@ -108,7 +108,7 @@ def command(
             Span("nothing is destroyed, and something may be there: what is known of it is said above", Tone.BAD)
         )
         ctx.exit(ExitCode.REFUSED)
-    if dry_run or not has_to_be_carried_out(session, made, output):
+    if dry_run or not has_to_be_carried_out(made, output):
         ctx.exit(ExitCode.OK)
     phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was destroyed.")
     if phrase is None:

@@ -71,7 +71,8 @@ class Plan:
     follows the configuration. `policy` is what policies found, None where none are for the stack; a guard speaks for
     it. `is_part`: some of its steps were taken out, and what they were about is left as it is; `part` says which were
     chosen, None where nobody chose. `replaced` are replaced whether or not anything calls for it: what `replaces` fits.
-    `forgets` leave Terraform's state and stay where they are: such a plan is of them alone.
+    `forgets` leave Terraform's state and stay where they are: such a plan is of them alone. `continues`: the last
+    release did not end well, as when whoever made it was killed.
     """
 
     id: str
@@ -110,6 +111,7 @@ class Plan:
     replaces: tuple[str, ...] = ()
     replaced: frozenset[Address] = frozenset()
     forgets: frozenset[ResourceId] = frozenset()
+    continues: bool = False
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -150,6 +152,15 @@ class Plan:
     def is_as_configured(self) -> bool:
         """Nothing is to be done or left out, and every place that was asked has said so; emptiness proves neither."""
         return self.is_empty and self.is_certain and not self.left_out
+
+    @property
+    def is_unrecorded(self) -> bool:
+        """Whether it is to be applied all the same, though it has no steps: for its record.
+
+        Who was killed between a write and its record left objects as configured, and a release that says `applying`.
+        A plan of a part does not speak for the rest.
+        """
+        return self.continues and self.is_as_configured and self.part is None and not self.only
 
     @property
     def is_refused(self) -> bool:

@@ -22,6 +22,7 @@ from workbench.engine.placement import ownership
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, Level, Plan
 from workbench.engine.pruning import labels_of
 from workbench.engine.release import Phase, Release, in_workspace, type_of
+from workbench.engine.secret_marks import stale_pods
 from workbench.project import Stack
 from workbench.words import counted
 
@@ -108,6 +109,7 @@ def make_plan(
         dry_run_all=dry_run_all,
         takes_away=takes_away,
         released=in_workspace(prior),
+        continues=prior is not None and prior.phase is not Phase.SUCCEEDED,
         identities=diff.identities,
         rolls_back_to=rolls_back_to,
         is_part=part is not None and bool(part.left_out),
@@ -432,6 +434,7 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
             yield f"{each.address}: {each.because or each.action.value}"
         elif each.restarts:
             yield f"{each.address}: its pods are replaced"
+    yield from stale_pods(diff.changes)
 
 
 def _waits(diff: StackDiff, change: Change) -> Iterable[str]:

@@ -58,7 +58,8 @@ _DROP = "drop"
 class Plan(Shown):
     """What would be done, bound to what was live. `phrase` is what `apply` wants as `confirm`, empty for nothing.
 
-    False only where nothing is to be done and every place said so: a plan made while a cluster was away is true.
+    False only where nothing is to be done and every place said so: a plan made while a cluster was away is true, and
+    one that has only to record what a release left that did not end.
     """
 
     name = "plan"
@@ -69,7 +70,7 @@ class Plan(Shown):
         self._now = datetime.now(UTC)
 
     def __bool__(self) -> bool:
-        return not self.value.is_as_configured
+        return not self.value.is_as_configured or self.value.is_unrecorded
 
     @property
     def id(self) -> str:

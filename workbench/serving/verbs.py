@@ -201,7 +201,7 @@ async def apply(work: Work, given: Apply) -> Any:
         )
     finished: ApplyFinished | None = None
     async with work.open() as session:
-        if made.is_empty and not await session.is_unrecorded(made):
+        if made.is_empty and not made.is_unrecorded:
             work.plans.take(made.id)
             return _applied(made, None)
         session.reason = given.reason or session.reason

@@ -357,16 +357,6 @@ class Spanning(Changing, Watching):
         latest = (await self.history(self.select(stack))).latest
         return latest is not None and latest.phase is not Phase.SUCCEEDED
 
-    async def is_unrecorded(self, plan: Plan) -> bool:
-        """Tells whether a plan without steps is to be applied all the same, for its record.
-
-        Who was killed between a write and its record left objects as configured, and a release that says `applying`.
-        A plan of a part does not speak for the rest.
-        """
-        if not plan.is_as_configured or plan.part is not None or plan.only:
-            return False
-        return await self.is_unfinished(plan.stack)
-
     def _named(self, stacks: Iterable[str]) -> Collection[str]:
         """Returns the full names; a name that means no stack would skip nothing, and raises `UnknownStack`."""
         return frozenset(each.name for name in stacks for each in self.choose(name))

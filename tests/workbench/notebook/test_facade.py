@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from workbench.engine.rollout.values import Ask
 from workbench.engine.spec import Spec
 from workbench.notebook import Workspace, frames, survey_frames
 from workbench.notebook.results import Diff
-from workbench.notebook.runs import Run, Unfinished
+from workbench.notebook.runs import Plan, Run, Unfinished
 from workbench.notebook.workspace import NotInstalled
 from workbench.project import UnknownStack
 
@@ -237,6 +238,18 @@ def test_reading_only_refuses_to_write(place: Place, monkeypatch: pytest.MonkeyP
         plan = opened["checkout/prod"].plan(force=True)
         with pytest.raises(Refused):
             plan.apply(dry_run=False, confirm=plan.phrase)
+
+
+def test_what_a_release_left_that_was_cut_off_is_recorded(workspace: Workspace) -> None:
+    stack = workspace["checkout/dev"]
+    first = stack.plan(force=True)
+    first.apply(dry_run=False, confirm=first.phrase).wait()
+    plan = stack.plan()
+    assert not plan and plan.apply(dry_run=False).outcome == "nothing to do"
+    before = len(stack.releases())
+    cut_off = Plan(replace(plan.value, continues=True), stack)
+    assert cut_off and cut_off.apply(dry_run=False, confirm=cut_off.phrase).wait().outcome == "succeeded"
+    assert len(stack.releases()) == before + 1
 
 
 def test_applying_watching_failing_and_putting_right(

@@ -89,7 +89,7 @@ async def released(pilot: Pilot[Any]) -> None:
 async def confirm(pilot: Pilot[Any]) -> None:
     await pilot.press("a")
     phrase = pilot.app.screen.query_one("#phrase", Input)
-    phrase.value = state(pilot.app).plan.confirmation.phrase  # type: ignore[union-attr]
+    phrase.value = state(pilot.app).plan.confirmation.phrase or "yes"  # type: ignore[union-attr]
     await pilot.press("enter")
 
 

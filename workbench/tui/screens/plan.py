@@ -259,7 +259,7 @@ class PlanScreen(Frame):
             return "this session is read-only"
         if self.state and self.state.events:
             return f"this plan was applied: {self.workbench.key('everywhere.reload')} plans again"
-        if made.is_as_configured:
+        if made.is_as_configured and not made.is_unrecorded:
             return "nothing to destroy" if made.destroys else "nothing to apply"
         if made.is_empty and made.left_out:
             return "nothing to apply but what is left out"
