@@ -258,7 +258,7 @@ def _adopt(
     for each in drift.adoption_lines(adoption, shared, output.glyphs):
         output.talk(each)
     if write:
-        for file in adoption.edits.write():
+        for file in session.write_files(stack, adoption.edits):
             output.line(file.relative_to(session.root).as_posix())
     else:
         output.data(adoption.edits.patch())

@@ -16,7 +16,7 @@ from kcl.records import replace
 from runtimes.base import RuntimeFailure
 from workbench.engine.changes import Summary
 from workbench.engine.compiled import CompileInputs
-from workbench.engine.errors import EditFailed
+from workbench.engine.errors import EditFailed, Refused
 from workbench.engine.field_edit import set_field
 from workbench.engine.impact import ImpactReport
 from workbench.engine.release import Release
@@ -503,8 +503,14 @@ class WhatIfEdit(Shown):
         return target
 
     def write(self) -> tuple[Path, ...]:
-        """Writes the edits to the working tree; raises `EditFailed` if a file was changed meanwhile."""
-        return self.value.write()
+        """Writes the edits to the working tree; raises `EditFailed` if a file was changed meanwhile.
+
+        Raises `Refused` in a read-only session, and for a stack that the repository makes read-only.
+        """
+        try:
+            return self._stack.session.write_files(self._stack.value, self.value)
+        except Refused as error:
+            raise readable(error) from None
 
     @property
     def df(self) -> Any:

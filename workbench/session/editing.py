@@ -135,6 +135,18 @@ class Editing(Changing):
         own, shared = read_by(stack, compiled.dependencies)
         return replace(side, spec=compiled.spec, read=frozenset(map(Path, own | shared)))
 
+    def write_files(self, stack: Stack, edits: WhatIf) -> tuple[Path, ...]:
+        """Writes edited files, as `WhatIf.write` does. Raises `Refused` where nothing of the stack may be written."""
+        self.refuse_writing(stack)
+        return edits.write()
+
+    def refuse_writing(self, stack: Stack) -> None:
+        """Raises `Refused` in a read-only session, and for a stack that the repository makes read-only."""
+        from workbench.engine.errors import Refused
+
+        if why := self.read_only(stack):
+            raise Refused([why], where=stack.name)
+
     async def write_edits(self, stack: Stack, edits: WhatIf, expected: Sequence[FieldSet]) -> None:
         """Writes the files and compiles them once more, as they are on disk.
 

@@ -13,6 +13,7 @@ from workbench.tui.screens.browse import BrowseScreen
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
+DRAFT = "draft"
 WORDS = (
     "stack",
     *commands.OF_A_STACK,
@@ -23,6 +24,7 @@ WORDS = (
     *commands.MARKS,
     *attaching.COMMANDS,
     *commands.EDITED,
+    DRAFT,
     "allow-writes",
     "quit",
 )
@@ -49,6 +51,8 @@ def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
         return
     if word == "recover":
         app.recovering.open(rest)
+    elif word == DRAFT:
+        app.drafts.run(rest.strip())
     elif word == "allow-writes":
         commands.allow_writes(app, rest.strip(), screen)
     elif word in commands.OF_A_STACK:
@@ -74,6 +78,9 @@ def completions(app: WorkbenchApp, text: str) -> tuple[str, ...]:
         return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
     if word in ("go", "unbookmark"):
         return tuple(f"{word} {each}" for each in places.names(app) if each.startswith(rest.lstrip()))
+    if word == DRAFT:
+        every = (f"{verb} {name}" for verb in ("save", "drop") for name in app.drafts.names())
+        return tuple(f"{word} {each}" for each in every if each.startswith(rest.lstrip()))
     if word not in ("stack", "allow-writes") and word not in commands.OF_A_STACK:
         return ()
     names = [str(path) for path in app.states]

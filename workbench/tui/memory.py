@@ -179,6 +179,13 @@ def lay_over(draft: Draft, edits: WhatIf) -> tuple[WhatIf, tuple[str, ...]]:
     return edits, tuple(changed)
 
 
+def patch_of(draft: Draft, root: Path) -> str:
+    """Returns what was edited as a patch, whatever became of the files."""
+    texts = {root / name: text for name, text in draft.texts.items()}
+    originals = {root / name: original for name, original in draft.originals.items()}
+    return WhatIf(root, edits=texts, originals=originals).patch()
+
+
 def _draft_of(edits: WhatIf, now: datetime) -> Draft:
     def name(path: Path) -> str:
         return path.relative_to(edits.root).as_posix()

@@ -46,8 +46,11 @@ def restore(app: WorkbenchApp, screen: Frame) -> None:
     if place is not None and open_place(app, place, screen) and place.word != "stack":
         app.notify(f"where you were: {place.command}; {app.key('everywhere.back')} goes to Browse", timeout=6)
     if drafts:
+        known = {str(path) for path in app.states}
+        gone = [each for each in sorted(drafts) if each not in known]
         taking = f"{app.key('browse.what-if')} there takes them up"
-        app.notify(f"edits that were not written: {', '.join(sorted(drafts))}; {taking}", timeout=12)
+        where = f"; {', '.join(gone)} is no stack any more: :draft save or :draft drop" if gone else ""
+        app.notify(f"edits that were not written: {', '.join(sorted(drafts))}; {taking}{where}", timeout=12)
 
 
 def leave(app: WorkbenchApp) -> None:

@@ -275,6 +275,36 @@ async def test_a_draft_that_leads_out_of_the_repository_is_not_laid_over_it(tmp_
         await typed(pilot, "whatif web/prod")
         await until(pilot, lambda: says(app, "can't be laid over"))
         assert not state(app).edits
+        await pilot.press("escape")
+        await typed(pilot, "draft drop web/prod")
+        await until(pilot, lambda: memory(tmp_path).drafts() == ({}, ""))
+
+
+async def test_edits_that_nothing_takes_up_are_saved_as_a_patch_and_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = again(tmp_path)
+    async with app.run_test(size=LARGE) as pilot:
+        await _edit(pilot, "replicas = 3", "replicas = 5")
+        await until(pilot, lambda: bool(memory(tmp_path).drafts()[0]))
+        app.drafts.run("drop web/prod")
+        await until(pilot, lambda: "are on its What if: E saves, X drops them" in said(app))
+        assert memory(tmp_path).drafts()[0]
+    (tmp_path / "shop/web/prod/main.k").unlink()
+    (tmp_path / "shop/web/prod/stack.yaml").unlink()  # and so the stack itself
+    monkeypatch.chdir(tmp_path)
+    app = again(tmp_path)
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: "web/prod is no stack any more: :draft save or :draft drop" in said(app))
+        await typed(pilot, "draft save web/prod")
+        await until(pilot, lambda: "git apply takes it; the edits stay stored" in said(app))
+        (name,) = (each for each in os.listdir(tmp_path) if each.endswith(".patch"))
+        saved = tmp_path / name
+        assert "+    replicas = 5" in saved.read_text() and saved.stat().st_mode & 0o777 == 0o600
+        await typed(pilot, "draft drop web/dev")
+        await until(pilot, lambda: "no edits of web/dev are stored: there are edits of web/prod" in said(app))
+        await typed(pilot, "draft drop web/prod")
+        await until(pilot, lambda: memory(tmp_path).drafts() == ({}, ""))
 
 
 async def test_edits_of_before_are_not_written_over_by_others_that_did_not_take_them_up(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, state, until, workbench
+from workbench.engine.errors import Refused
+from workbench.session import Session
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.widgets.key_line import KeyLine
@@ -233,3 +235,26 @@ async def test_what_was_compared_before_an_edit_is_not_said_of_it(tmp_path: Path
         diff_stack(state(app))
         await until(pilot, lambda: says(app, "~2 update"))
         assert not says(app, "before this edit: ")
+
+
+@pytest.mark.parametrize("by_flag", [True, False], ids=["flag", "repository"])
+async def test_no_file_is_written_where_nothing_may_be(tmp_path: Path, by_flag: bool) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"), is_read_only=by_flag)
+    if not by_flag:
+        clusters = tmp_path / "shop/clusters.yaml"
+        clusters.write_text(clusters.read_text().replace("protected: true", "protected: true, read_only: true"))
+        session = Session(tmp_path / "shop", app.session.settings, connect=Clusters("hz", "sh"))
+        app = WorkbenchApp(session, open_at="web/prod")
+    main = tmp_path / "shop/web/prod/main.k"
+    before = main.read_text()
+    async with app.run_test(size=LARGE) as pilot:
+        await edited(pilot)
+        await pilot.press("W")
+        await until(pilot, lambda: "no file is written: " in said(app))
+        assert not app.screen.query_one("#confirm").has_class("asked")
+        for command in ("commit x", "branch edits x"):
+            app.run_command(command, app.screen)  # type: ignore[arg-type]
+        await until(pilot, lambda: said(app).count("no file is written: ") == 3)
+        assert main.read_text() == before
+        with pytest.raises(Refused):
+            app.session.write_files(state(app).stack, state(app).whatif)  # type: ignore[arg-type]

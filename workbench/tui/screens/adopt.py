@@ -143,7 +143,7 @@ class AdoptScreen(Frame):
         if self._adoption is None or self._is_written:
             return
         try:
-            written = self._adoption.edits.write()
+            written = self.workbench.session.write_files(self._stack_state.stack, self._adoption.edits)
         except WorkbenchError as error:
             self.notify(f"{error}. {error.hint}", severity="error")
             return

@@ -139,7 +139,7 @@ class IgnoreScreen(Frame):
         if isinstance(self._made, WorkbenchError) or self._is_written:
             return
         try:
-            self._made.write()
+            self.workbench.session.write_files(self._stack_state.stack, self._made)
         except WorkbenchError as error:
             self.notify(f"{error}. {error.hint}", severity="error")
             return

@@ -406,7 +406,7 @@ class WhatIfScreen(Frame):
             self.notify("nothing is edited", severity="warning")
         elif not name or not message.strip() or not message.isprintable():
             self.notify("say its name and what the edit is for: branch NAME MESSAGE", severity="warning")
-        else:
+        elif not self._is_refused():
             self.run_worker(self._save_branch(self.whatif, name, message.strip()), group="commit", exclusive=True)
 
     async def _save_branch(self, whatif: WhatIf, name: str, message: str) -> None:
@@ -431,14 +431,14 @@ class WhatIfScreen(Frame):
             self.notify("nothing is edited", severity="warning")
         elif not message or not message.isprintable():
             self.notify("say what the edit is for: commit MESSAGE", severity="warning")
-        else:
+        elif not self._is_refused():
             self.run_worker(self._commit(whatif, message), group="commit", exclusive=True)
 
     async def _commit(self, whatif: WhatIf, message: str) -> None:
         root = self.workbench.session.root
         try:
             await anyio.to_thread.run_sync(committing.refuse_commit, root, whatif.files)
-            written = await anyio.to_thread.run_sync(whatif.write)
+            written = await anyio.to_thread.run_sync(self._write_files, whatif)
         except WorkbenchError as error:
             self.notify(f"{error}. {error.hint}. Nothing was written", severity="error", timeout=12)
             return
@@ -472,7 +472,21 @@ class WhatIfScreen(Frame):
         if not self.whatif.files:
             self.notify("nothing is edited", severity="warning")
             return
+        if self._is_refused():
+            return
         self._ask("write", f"to write {self._edited()} in the working tree; no cluster is touched")
+
+    def _is_refused(self) -> bool:
+        """Whether nothing of the stack may be written in this session, which is said."""
+        why = self.workbench.session.read_only(self._stack_state.stack)
+        if why:
+            saving_key = self.workbench.key("what-if.save-as-a-patch")
+            said = f"no file is written: {why}; {saving_key} saves the edits as a patch"
+            self.notify(said, severity="warning", timeout=12)
+        return bool(why)
+
+    def _write_files(self, whatif: WhatIf) -> tuple[Path, ...]:
+        return self.workbench.session.write_files(self._stack_state.stack, whatif)
 
     def _edited(self) -> str:
         return ", ".join(each.name for each in self.whatif.files)
@@ -516,7 +530,7 @@ class WhatIfScreen(Frame):
 
     def _write(self) -> None:
         try:
-            written = self.whatif.write()
+            written = self._write_files(self.whatif)
         except WorkbenchError as error:
             self.notify(f"{error}. {error.hint}", severity="error")
             return
