@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from kcl.records import dataclass, field
 from runtimes.base import quantity
@@ -413,14 +413,21 @@ def written(shape: MapShape, found: dict[str, Any]) -> Object:
             value = _zero(member)
             if value is not _OMITTED:
                 out[name] = value
-        elif not (member.omit_empty and not member.pointer and _is_empty(value, member)) and not (
-            member.omit_zero and not member.pointer and value == _zero_value(member)
-        ):
+        elif not _is_left_out(value, member):
             out[name] = value
     return out
 
 
 _OMITTED: Any = object()
+_SAID_BY_EMPTINESS: Final = frozenset({"[]v2.HPAScalingPolicy"})
+"""Go types of members that get a default where they are absent and none where they are empty; empty ones are refused
+afterwards, so none is stored."""
+
+
+def _is_left_out(value: Any, member: Field) -> bool:
+    if member.pointer or member.go in _SAID_BY_EMPTINESS:
+        return False
+    return (member.omit_empty and _is_empty(value, member)) or (member.omit_zero and value == _zero_value(member))
 
 
 def _is_empty(value: Any, member: Field) -> bool:

@@ -445,4 +445,4 @@ def _definitions_in(text: str) -> bytes:
 
     Raises DocumentError for what is no YAML.
     """
-    return pickle.dumps([each for each in load_all_yaml(text) if each])
+    return pickle.dumps([each for each in load_all_yaml(text, as_kubernetes=True) if each])

@@ -289,7 +289,7 @@ def read_applied(content: bytes, validation: str, warnings: list[str]) -> Any:
     try:
         body = yaml_bodies.read(content)
     except DocumentError as error:
-        why = f"error converting YAML to JSON: yaml: {yaml_bodies.message(error)}"
+        why = f"error converting YAML to JSON: {yaml_bodies.message(error)}"
         raise bad_request(f"error decoding YAML: {why}") from error
     if body is not None and not isinstance(body, dict):
         name = {list: "array", str: "string", bool: "bool"}.get(type(body), "number")
@@ -307,7 +307,7 @@ def _read_yaml(content: bytes, kind: str) -> Any:
     try:
         body = yaml_bodies.read(content)
     except DocumentError as error:
-        why = f"yaml: {yaml_bodies.message(error)} ({_summary(content)})"
+        why = f"{yaml_bodies.message(error)} ({_summary(content)})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
     if not isinstance(body, dict):
         raise _unrecognized(kind, "the body is not an object")

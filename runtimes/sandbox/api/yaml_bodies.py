@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from runtimes.base.documents import DocumentError, load_yaml
+from runtimes.base.documents import DocumentError, load_yaml, loader
 from runtimes.sandbox.decode import DecodeError, parse_json, plain
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.limits import LARGEST_YAML, check_values, too_large
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
+
+
+class NotJson(DocumentError):
+    """YAML that no JSON says."""
 
 
 def read(content: bytes) -> Any:
@@ -24,21 +30,28 @@ def read(content: bytes) -> Any:
         with suppress(DecodeError):  # as clients send large definitions
             return plain(parse_json(content))
         raise too_large(f"limit is {LARGEST_YAML} for YAML that is no JSON")
-    body = load_yaml(content, timestamps=False)
+    body = load_yaml(content, as_kubernetes=True)
     check_values(body)
     return _json(body)
 
 
 def _json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_key(name): _json(inner) for name, inner in value.items()}
+        return {_key(name, inner): _json(inner) for name, inner in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        shown = "NaN" if math.isnan(value) else f"{'-' if value < 0 else '+'}Inf"
+        raise NotJson(f"json: unsupported value: {shown}")
     return [_json(item) for item in value] if isinstance(value, list) else value
 
 
-def _key(name: Any) -> Any:
+def _key(name: Any, inner: Any) -> Any:
     """`yes: x` names a member "true", `1: x` one "1"."""
     if isinstance(name, bool):
         return "true" if name else "false"
+    if name is None:
+        raise NotJson(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {json.dumps(inner)}")
+    if isinstance(name, float) and not math.isfinite(name):
+        return ".nan" if math.isnan(name) else f"{'-' if name < 0 else ''}.inf"
     return str(name) if isinstance(name, int | float) else name
 
 
@@ -48,9 +61,8 @@ def repeated(content: bytes) -> list[str]:
 
     if len(content) > LARGEST_YAML:
         return []
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        root = yaml.compose(content, Loader=loader)
+        root = yaml.compose(content, Loader=loader(as_kubernetes=True))
     except yaml.YAMLError:
         return []
     return list(_repeated(root, set()))
@@ -84,11 +96,13 @@ def _shown(key: Any) -> str:
 
 def message(error: DocumentError) -> str:
     """A mistake in YAML in the words of the server, whose parser counts lines from 0 and whose scanner from 1."""
+    if isinstance(error, NotJson):
+        return error.problem
     line = error.line - 1
     if line <= 0:
-        return error.problem
+        return f"yaml: {error.problem}"
     is_parsers = error.problem.startswith("did not find expected")
-    return f"line {line if is_parsers else line + 1}: {error.problem}"
+    return f"yaml: line {line if is_parsers else line + 1}: {error.problem}"
 
 
 def refuse_repeated(problems: list[str]) -> ApiError:

@@ -81,6 +81,22 @@ def test_an_unknown_resource_is_not_found(cluster: Cluster) -> None:
     assert refused.value.code == 404
 
 
+@pytest.mark.parametrize("verb", ["create", "apply"])
+def test_policies_that_are_none_get_no_default(cluster: Cluster, verb: str) -> None:
+    """As a kube-apiserver 1.34.3 answered, which fills in only what is absent."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": target, "maxReplicas": 3, "behavior": {"scaleUp": {"policies": []}, "scaleDown": {}}}
+    body = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}, "spec": spec}
+    kind = "horizontalpodautoscalers.autoscaling"
+    with pytest.raises(ApiError) as refused:
+        if verb == "create":
+            cluster.create(kind, "default", body)
+        else:
+            cluster.patch(kind, "default", "a", body, "apply", manager="one")
+    assert "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy" in refused.value.message
+    assert "scaleDown" not in refused.value.message
+
+
 def test_two_appliers_conflict_until_one_forces(cluster: Cluster) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}}
     cluster.patch("configmaps", "default", "a", body, "apply", manager="one")

@@ -33,6 +33,45 @@ def test_keys_are_text() -> None:
     assert yaml_bodies.read(b"yes: a\n3: b\n1.5: {2: c}\n") == {"true": "a", "3": "b", "1.5": {"2": "c"}}
 
 
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("y Y yes Yes YES on On ON true True TRUE", True),
+        ("n N no No NO off Off OFF false False FALSE", False),
+        ("~ null Null NULL", None),
+        ("0x10 0X10 0b10000 0B1_0000 020 0o20 0O20 16 1_6 16.0 +16 1.6e1", 16),
+        ("-.5 -0.5 -5e-1", -0.5),
+        ("9223372036854775808", float(2**63)),
+    ],
+)
+def test_plain_words_mean_what_they_mean_to_a_server(words: str, value: object) -> None:
+    """As a kube-apiserver 1.34.3 answered."""
+    for word in words.split():
+        assert yaml_bodies.read(f"a: {word}".encode()) == {"a": value}, word
+
+
+def test_other_words_are_text() -> None:
+    words = ["yEs", "tRue", "nULL", "12:30", "2001-01-01", "0o", "0b2", "0x", "1e", "1e400", "_1", "=", "<<", "y1"]
+    named = {f"k{number}": word for number, word in enumerate(words)}
+    assert yaml_bodies.read("\n".join(f"{name}: {word}" for name, word in named.items()).encode()) == named
+    assert yaml_bodies.read(b"y: 1\nN: 2\n.inf: 3\n") == {"true": 1, "false": 2, ".inf": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: .inf", "json: unsupported value: +Inf"),
+        ("a: -.INF", "json: unsupported value: -Inf"),
+        ("a: .nan", "json: unsupported value: NaN"),
+        ("~: v", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "v"'),
+    ],
+)
+def test_what_no_json_says_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        read_applied(text.encode(), "Strict", [])
+    assert refused.value.message == f"error decoding YAML: error converting YAML to JSON: {expected}"
+
+
 def test_lines_come_before_unknown_fields() -> None:
     body = read_object(b"kind: ConfigMap\nodd: 1\n" + TWICE, "application/yaml", "ConfigMap")
     read = decode.check(CONFIG_MAP, body)

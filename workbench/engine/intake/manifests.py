@@ -104,7 +104,7 @@ def _objects(where: str, content: Any) -> Iterator[tuple[str, Mapping[str, Any]]
 
 def _documents(text: str, name: str) -> Iterator[Manifest]:
     try:
-        documents = load_all_yaml(text, timestamps=False)
+        documents = load_all_yaml(text, as_kubernetes=True)
     except DocumentError as error:
         hint = "it looks like a template: render it first" if "{{" in text else "correct the file"
         raise ImportRefused(f"is not valid YAML: {error.problem}", where=error.place(name), hint=hint) from error
