@@ -348,6 +348,7 @@ def test_every_typed_command_is_documented() -> None:
         *commands.OF_A_STACK,
         *commands.PLACES,
         *commands.OF_A_DIFF,
+        commands.DRAFT,
         *commands.ACTS,
         *commands.MARKS,
         *attaching.COMMANDS,

@@ -13,7 +13,6 @@ from workbench.tui.screens.browse import BrowseScreen
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
-DRAFT = "draft"
 WORDS = (
     "stack",
     *commands.OF_A_STACK,
@@ -24,7 +23,7 @@ WORDS = (
     *commands.MARKS,
     *attaching.COMMANDS,
     *commands.EDITED,
-    DRAFT,
+    commands.DRAFT,
     "allow-writes",
     "quit",
 )
@@ -51,7 +50,7 @@ def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
         return
     if word == "recover":
         app.recovering.open(rest)
-    elif word == DRAFT:
+    elif word == commands.DRAFT:
         app.drafts.run(rest.strip())
     elif word == "allow-writes":
         commands.allow_writes(app, rest.strip(), screen)
@@ -78,7 +77,7 @@ def completions(app: WorkbenchApp, text: str) -> tuple[str, ...]:
         return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
     if word in ("go", "unbookmark"):
         return tuple(f"{word} {each}" for each in places.names(app) if each.startswith(rest.lstrip()))
-    if word == DRAFT:
+    if word == commands.DRAFT:
         every = (f"{verb} {name}" for verb in ("save", "drop") for name in app.drafts.names())
         return tuple(f"{word} {each}" for each in every if each.startswith(rest.lstrip()))
     if word not in ("stack", "allow-writes") and word not in commands.OF_A_STACK:

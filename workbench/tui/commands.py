@@ -42,6 +42,8 @@ OF_A_DIFF = (EXPORT, "ignore")
 """What is said of the Live diff on the screen."""
 EDITED = ("commit", "branch", "find", "replace")
 """What is done to the edits of a What-if."""
+DRAFT = "draft"
+"""What is done to edits that are stored and not taken up."""
 _OTHERS = ("stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
 ACTS = tuple(each.value for each in LiveAct)
 MARKS = ("bookmark", "go", "unbookmark")
