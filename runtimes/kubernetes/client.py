@@ -11,7 +11,7 @@ from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, Run
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
-from runtimes.kubernetes.failures import Expired
+from runtimes.kubernetes.failures import Expired, Unserved
 from runtimes.kubernetes.transport import JSON, Limits, Query, Reply, Socket, TooLarge, Transport
 
 FIELD_MANAGER = "workbench"
@@ -79,9 +79,10 @@ class Client:
         try:
             path = await self._path(id_)
             reply = await self._transport.call("GET", path, subject=str(id_))
-        except NotThere:
+        except NotThere as error:
+            await self._refuse_elses(id_, error)
             return None
-        return _object(reply)
+        return self._that(id_, reply)
 
     async def apply(
         self,
@@ -105,7 +106,7 @@ class Client:
             subject=str(id_),
             secrets=secrets,
         )
-        return _object(reply), reply.warnings
+        return self._that(id_, reply), reply.warnings
 
     async def dry_replace(
         self, id_: KubernetesId, body: Mapping[str, Any], secrets: Sequence[str] = ()
@@ -117,7 +118,7 @@ class Client:
         query = [("fieldManager", FIELD_MANAGER), ("dryRun", "All")]
         path = await self._path(id_)
         reply = await self._transport.call("PUT", path, query=query, body=body, subject=str(id_), secrets=secrets)
-        return _object(reply), reply.warnings
+        return self._that(id_, reply), reply.warnings
 
     async def set_managed_fields(self, id_: KubernetesId, entries: Sequence[Any], version: str) -> Object:
         """Writes who owns the fields, and nothing else. Raises `Moved` where the object has another version."""
@@ -147,8 +148,30 @@ class Client:
             options["preconditions"] = {name: value for name, value in conditions.items() if value}
         try:
             await self._transport.call("DELETE", await self._path(id_), body=options, subject=str(id_))
-        except NotThere:
-            return
+        except NotThere as error:
+            await self._refuse_elses(id_, error)
+
+    async def _refuse_elses(self, id_: KubernetesId, error: NotThere) -> None:
+        """Raises `RuntimeFailure` where a 404 is none of an API server that serves the kind: that is no absence."""
+        if isinstance(error, Unserved) and await self.discovery.still_serves(id_.api_version, id_.kind):
+            raise RuntimeFailure(
+                "the answer is 404, and not from the API server",
+                target=self.place,
+                subject=str(id_),
+                hint="a proxy or a gateway may be in between",
+            ) from None
+
+    def _that(self, id_: KubernetesId, reply: Reply) -> Object:
+        """Returns the object of a reply. Raises `RuntimeFailure` for another answer than that, such as a proxy's.
+
+        Taken for the object, it would say that fields are gone which nobody looked at.
+        """
+        found = _object(reply)
+        metadata = found.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        if (found.get("kind"), name) != (id_.kind, id_.name):
+            raise RuntimeFailure("the server answered with another thing", target=self.place, subject=str(id_))
+        return found
 
     async def list(self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = "") -> Listing:
         """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces."""
@@ -190,7 +213,8 @@ class Client:
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
 
     def _items(self, page: Object, resource: ApiResource) -> Sequence[Object]:
-        items: Any = page.get("items") or []
+        items: Any = page.get("items", "")
+        items = [] if items is None else items  # as Go writes an empty one; without the name it is no list
         if not isinstance(items, list) or not all(
             isinstance(each, dict) and isinstance(each.get("metadata"), dict) for each in items
         ):

@@ -67,6 +67,10 @@ class Discovery:
             )
         return kinds[kind]
 
+    async def still_serves(self, api_version: str, kind: str) -> bool:
+        """Whether the cluster says so now, whatever it said before."""
+        return kind in await self._kinds(api_version, again=True)
+
     async def every(self) -> tuple[ApiResource, ...]:
         """Returns each kind once, in the first version of its group that has it: the preferred one, most often."""
         core, groups = await asyncio.gather(

@@ -64,6 +64,10 @@ class NamespaceMissing(NotThere):
     pass
 
 
+class Unserved(NotThere):
+    """A 404 that does not come as a Status: a server says it of a path that it does not know, and so does a proxy."""
+
+
 def failure(
     code: int,
     status: Any,
@@ -105,6 +109,8 @@ def failure(
             return Rejected(message, causes=_pairs(causes), hint=_refusal_hint(message), **where)
         case 404 if details.get("kind") == "namespaces" and f'namespaces "{details.get("name")}"' in message:
             return NamespaceMissing(message, hint="create the namespace first, or add it to the same plan", **where)
+        case 404 if not status.keys() & {"kind", "reason", "details"}:
+            return Unserved(message, **where)
         case 404:
             return NotThere(message, **where)
         case 409 if any(why == "FieldManagerConflict" for _, _, why in causes):

@@ -1,0 +1,80 @@
+"""What comes between: an answer that is not the object, not the list, or not the server's is nothing that is known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from runtimes.base import KubernetesId, RuntimeFailure
+from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.transport import Reply
+
+KUBE_SYSTEM = KubernetesId("v1", "Namespace", "", "kube-system")
+
+
+NAMESPACES = {"name": "namespaces", "kind": "Namespace", "namespaced": False, "verbs": ["get", "list"]}
+
+
+class Between:
+    """Says what is served as a server does, and answers all else with one thing, a text by 404."""
+
+    place = "here"
+    connection = SimpleNamespace(namespace="default")
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    async def call(self, method: str, path: str, **rest: Any) -> Any:
+        if path == "/api/v1":
+            return Reply(200, {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NAMESPACES]})
+        if isinstance(self._answer, str):
+            raise failure(404, self._answer, target=self.place)
+        return Reply(200, self._answer)
+
+
+def behind(answer: Any) -> Client:
+    return Client(Between(answer))  # type: ignore[arg-type]  # it has what is used
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": []},
+        {"kind": "Status", "apiVersion": "v1", "status": "Success"},
+        {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "another"}},
+    ],
+)
+async def test_what_is_not_the_object_is_not_taken_for_it(answer: dict[str, Any]) -> None:
+    client = behind(answer)
+    with pytest.raises(RuntimeFailure, match="answered with another thing"):
+        await client.get(KUBE_SYSTEM)
+    with pytest.raises(RuntimeFailure, match="answered with another thing"):
+        await client.apply(KUBE_SYSTEM, {"apiVersion": "v1", "kind": "Namespace"}, dry_run=True)
+
+
+@pytest.mark.parametrize("answer", [{}, {"kind": "Status", "status": "Success"}, {"items": {}}])
+async def test_what_is_no_list_is_not_an_empty_one(answer: dict[str, Any]) -> None:
+    client = behind(answer)
+    with pytest.raises(RuntimeFailure, match="no list"):
+        await client.list(await client.resource("v1", "Namespace"))
+
+
+async def test_an_empty_list_as_go_writes_it_is_one() -> None:
+    client = behind({"kind": "NamespaceList", "metadata": {}, "items": None})
+    assert (await client.list(await client.resource("v1", "Namespace"))).items == ()
+
+
+async def test_a_proxy_that_finds_nothing_says_nothing_of_objects() -> None:
+    client = behind("404 page not found")
+    with pytest.raises(RuntimeFailure, match="not from the API server"):
+        await client.get(KUBE_SYSTEM)
+    with pytest.raises(RuntimeFailure, match="not from the API server"):
+        await client.delete(KUBE_SYSTEM, uid=None)
+
+
+async def test_what_a_server_does_not_find_or_serve_is_not_there() -> None:
+    assert await behind("404 page not found").get(KubernetesId("example.org/v1", "Lamp", "default", "a")) is None
