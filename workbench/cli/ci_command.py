@@ -119,8 +119,7 @@ def command(
     _write(context, report, file, annotations, quality)
     if sarif is not None:
         _write_sarif(report, _policies(session), sarif)
-    is_known = report.is_certain and report.is_linted and report.total
-    ctx.exit(ExitCode.OK if is_known else ExitCode.DIFF_FAILED)
+    ctx.exit(ExitCode.OK if report.is_certain and report.total else ExitCode.DIFF_FAILED)
 
 
 def _write(context: Context, report: ImpactReport, file: Path | None, annotations: str | None, quality: Path) -> None:

