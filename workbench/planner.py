@@ -7,7 +7,6 @@ the workspace that answer, and why the others do not. Writes nothing to any of t
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime
@@ -29,19 +28,20 @@ from runtimes.base import (
     Unauthenticated,
     Unreachable,
 )
+from workbench import cautions
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.choice import EVERYTHING, Choice, Subject
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, Refused, ReleaseFailure
-from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
+from workbench.engine.identities import Followed, Reached, Waiting, follow, identify, refuse_others
 from workbench.engine.masking import Seal
 from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace, without
 from workbench.engine.place_kinds import WORKSPACE, kind_of
-from workbench.engine.placement import PROJECT, STACK, ownership, place
+from workbench.engine.placement import ownership, place
 from workbench.engine.places import ClusterPlace, Place
 from workbench.engine.places.surveying import Seals
-from workbench.engine.plan import Guard, Plan
+from workbench.engine.plan import Plan
 from workbench.engine.planning import make_plan
 from workbench.engine.policy.judging import Judge
 from workbench.engine.recorded import Known, only_in, rebuild, refusal
@@ -56,7 +56,6 @@ from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
 from workbench.release.history import History
 from workbench.release.shared import Goes, Releases
-from workbench.words import counted
 from workbench.workspaces import Workspaces
 
 _SALT_BYTES = 32
@@ -111,8 +110,8 @@ class Planner:
         found, _ = await self._survey(
             stack, spec, places, at, Seals(self.screen, record, Seal.random()), dry_run_all=dry_run_all
         )
-        found = _with_history(found, history)
-        said = (*(prior.warnings if prior else ()), *_emptiness(spec))
+        found = cautions.with_history(found, history)
+        said = (*(prior.warnings if prior else ()), *cautions.emptiness(spec))
         return replace(found, warnings=(*said, *found.warnings))
 
     async def _spec(self, stack: Stack, inputs: CompileInputs | None, compiled: CompiledStack | None = None) -> Spec:
@@ -365,39 +364,6 @@ class Planner:
                 yield Gap("", str(each), each.hint, exists=True)
         yield from self.workspaces.unrecorded(stack, compiled, known)
 
-    def _left_behind(self, stack: Stack, places: Places, prior: Release | None) -> Iterator[Gap]:
-        """Yields clusters that the last release wrote to, and that nobody asks any more."""
-        if prior is None or places.only:
-            return
-        mapping = discover(self.root).clusters
-        declared = {each.name for each in mapping.clusters}
-        counts = Counter(each.cluster for each in held(prior, RuntimeType.KUBERNETES))
-        for cluster in sorted(counts.keys() - {*places.clusters}):
-            said = f"the last release has {counted(counts[cluster], 'resource')} there"
-            former = prior.clusters.get(cluster)
-            if former is not None and (name := former_of(cluster, former)):
-                if not mapping.is_declared and name in places.clusters:
-                    continue  # whoever has no clusters.yaml goes from cluster to cluster by context: that is a warning
-                said += f": {name} was {former} then, and leads to another cluster now"
-                yield Gap(
-                    cluster, f"{said}; what is there is left alone", _way_back(stack, cluster, former), exists=True
-                )
-            elif cluster not in declared:
-                hint = "put it back into clusters.yaml to destroy them, or delete them by hand"
-                yield Gap(cluster, f"{said}, and clusters.yaml names no such cluster any more", hint, exists=True)
-            else:
-                hint = f"put {cluster} back into its placement to have them deleted, or delete them by hand"
-                yield Gap(cluster, f"{said}, and the stack goes there no more", hint, exists=True)
-
-    def _renamed(self, stack: Stack, found: StackDiff) -> Iterator[Gap]:
-        """Yields stacks whose objects are taken over, and that this repository has no more: was this one called so?"""
-        own = {"/".join(ownership(each.path).values()) for each in discover(self.root).stacks()}
-        for owner in sorted({each.other_owner for each in found.changes if each.other_owner} - own):
-            project, _, name = owner.partition("/")
-            said = f"objects carry the labels of {owner}, which is no stack of this repository"
-            hint = f"what else it has: kubectl get all,cm,secret,ing -A -l {PROJECT}={project},{STACK}={name}"
-            yield Gap("", f"{said}: if this stack was called so before, what else it had is not looked at", hint)
-
     async def _plan(
         self,
         stack: Stack,
@@ -441,13 +407,13 @@ class Planner:
             replaces=replaces,
             forgets=forgets,
         )
-        found = _with_history(found, history)
+        found = cautions.with_history(found, history)
         others = () if prior is not None and prior.resources else self.releases.store.elsewhere(stack.path)
         plan = make_plan(
             replace(
                 found,
                 gaps=(*gaps, *found.gaps),
-                warnings=(*(() if destroys else _emptiness(spec)), *found.warnings),
+                warnings=(*(() if destroys else cautions.emptiness(spec)), *found.warnings),
             ),
             stack,
             prior=prior,
@@ -471,7 +437,7 @@ class Planner:
         )
         under_way = [each async for each in self.rollouts(stack.path, history)]
         plan = replace(
-            plan, guards=(*plan.guards, *_history_guard(plan, history)), warnings=(*plan.warnings, *under_way)
+            plan, guards=(*plan.guards, *cautions.history_guard(plan, history)), warnings=(*plan.warnings, *under_way)
         )
         return await self.judged(plan, stack)
 
@@ -528,27 +494,32 @@ class Planner:
                 forgets=forgets,
                 ignores=read_ignores(stack),
             )
-        gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
+        gaps = [*narrowed.gaps, *found.gaps, *cautions.renamed(self.root, found)]
         if prune:
-            gaps += self._left_behind(stack, places, prior)
-        cautions = tuple(_other_cluster(at, prior)) if prior is not None else ()
+            gaps += cautions.left_behind(self.root, stack, places, prior)
+        others = tuple(cautions.other_cluster(at.followed, at.clusters.identities, prior)) if prior is not None else ()
         found = replace(
             found,
             gaps=tuple(gaps),
             notes=(
                 *narrowed.notes,
                 *found.notes,
-                *_presumed(at.clusters.identities),
+                *cautions.presumed(at.clusters.identities),
                 *(each.said(seals.screen.knowing(found.spec.secrets)) for each in spec.reads),
                 *spec.notes,
             ),
-            warnings=(*found.warnings, *cautions, *at.followed.unsure, *_one_cluster_twice(at.clusters.identities)),
-            cautions=(*found.cautions, *cautions),
+            warnings=(
+                *found.warnings,
+                *others,
+                *at.followed.unsure,
+                *cautions.one_cluster_twice(at.clusters.identities),
+            ),
+            cautions=(*found.cautions, *others),
             # of a cluster that took the place of another, no release tells what was there
             release=0 if at.followed.others else found.release,
             identities=at.clusters.identities,
         )
-        return _without_silent(found, places), prune
+        return cautions.without_silent(found, places), prune
 
     async def _history(self, stack: Stack, resources: Iterable[Resource]) -> History:
         where = goes(self.root, stack, [each.id for each in resources], self.releases.store)
@@ -632,79 +603,3 @@ def goes(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStor
         prior = None
     had = prior.resources if prior is not None else ()
     return Goes(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))
-
-
-def _history_guard(plan: Plan, history: History) -> Iterator[Guard]:
-    """Refuses a plan that does not know what the stack has where no guard of its clusters does: of Terraform alone."""
-    if history.problems and not plan.clusters:
-        said = "; ".join(f"{each.cluster}: {each.message}" for each in history.problems)
-        yield Guard("releases known", False, said)
-
-
-def _with_history(found: StackDiff, history: History) -> StackDiff:
-    """Says what is not known of the releases. A cluster that says nothing at all has said so already."""
-    silent = {each.cluster for each in found.problems if each.address is None}
-    return replace(
-        found,
-        problems=(*found.problems, *(each for each in history.problems if each.cluster not in silent)),
-        gaps=(*found.gaps, *(each for each in history.gaps if each.place not in silent)),
-        warnings=(*history.warnings, *found.warnings),
-    )
-
-
-def _way_back(stack: Stack, cluster: str, former: ClusterIdentity) -> str:
-    return (
-        f"if it is gone for good: wb release forget {stack.name} --cluster {cluster}; else have "
-        f"{former_of(cluster, former)} lead back there (context {former.context}): then wb destroy {stack.name} takes "
-        "away what is there, and nothing here"
-    )
-
-
-def _other_cluster(at: _Reached, prior: Release) -> Iterator[str]:
-    """Says of each cluster that has taken the place of another since the last release, and gets something now."""
-    for former, kept_as in at.followed.others.items():
-        now, then = at.clusters.identities.get(former), prior.clusters.get(kept_as)
-        if now is not None and then is not None:
-            is_rebuilt = now.server == then.server
-            what = "was recreated since" if is_rebuilt else "is another cluster than at"
-            yield f"{former} {what} release {prior.revision}: it is {now}, and was {then}"
-
-
-def _presumed(identities: Mapping[str, ClusterIdentity]) -> Iterator[str]:
-    for name, each in identities.items():
-        if not each.uid:
-            by = "its server and authority" if each.authority else "its server's address, which proves nothing"
-            yield f"which cluster {name} is can be told by {by} only: {each.unknown}"
-
-
-def _one_cluster_twice(identities: Mapping[str, ClusterIdentity]) -> Iterator[str]:
-    names: dict[str, list[str]] = {}
-    for name, each in identities.items():
-        if each.uid:
-            names.setdefault(each.uid, []).append(name)
-    for same in names.values():
-        if len(same) > 1:
-            yield f"{' and '.join(same)} are one and the same cluster: what goes to each of them goes there"
-
-
-def _without_silent(found: StackDiff, places: Places) -> StackDiff:
-    """Makes warnings of clusters that need not answer and do not: the stack has nothing there as far as is known."""
-    silent = {each.cluster: each for each in found.problems if each.cluster in places.besides}
-    if not silent:
-        return found
-    said = (
-        f"{name} was not asked whether the stack has something left there: {each.message}"
-        for name, each in silent.items()
-    )
-    return replace(
-        found,
-        clusters=tuple(each for each in found.clusters if each not in silent),
-        problems=tuple(each for each in found.problems if each.cluster not in silent),
-        identities={name: each for name, each in found.identities.items() if name not in silent},
-        warnings=(*found.warnings, *said),
-    )
-
-
-def _emptiness(spec: Spec) -> tuple[str, ...]:
-    """Warns of a stack that says nothing: that nothing differs from it says little."""
-    return () if spec.resources else (f"{spec.stack} compiles to no resources: is a file or an entry of it missing?",)
