@@ -28,7 +28,8 @@ soak: $(STAMP) $(BROWSER) $(MOTO)
 	KONFIG_WORKBENCH_KILL_MOMENTS=all KONFIG_WORKBENCH_FAULTS_EVERY=1 KCL_BROKEN_PROGRAMS=2000 \
 	$(BIN)/python -m pytest -n 2 $(PARALLEL) tests/scenarios tests/workbench/engine/rollout tests/workbench/session/test_full_disk.py \
 	tests/workbench/release tests/workbench/engine/test_laws.py tests/attacks/test_secrets.py tests/attacks/test_secrets_everywhere.py \
-	tests/workbench/notebook/test_browser.py tests/properties/test_official_syntax_errors.py tests/properties/test_warm_is_cold.py
+	tests/workbench/notebook/test_browser.py tests/properties/test_official_syntax_errors.py tests/properties/test_warm_is_cold.py \
+	tests/kcl/tools/testing/test_coverage_is_exact.py tests/workbench/session/test_setting_every_field.py
 
 # format, lint, types, import contracts and the tests that your change may break: about a minute (tests/affected)
 check: $(STAMP)

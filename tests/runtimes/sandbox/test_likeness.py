@@ -139,10 +139,10 @@ def test_a_moment_of_leases_has_its_fraction() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"{", "line 1: did not find expected node content"),
-        (b"a: 1\nb: 2\nc: {d: [}\n", "line 2: did not find expected node content"),
-        (b"a: b: c", "mapping values are not allowed in this context"),
-        (b"a: 1\nb: c: d\n", "line 2: mapping values are not allowed in this context"),
+        (b"{", "yaml: line 1: did not find expected node content"),
+        (b"a: 1\nb: 2\nc: {d: [}\n", "yaml: line 2: did not find expected node content"),
+        (b"a: b: c", "yaml: mapping values are not allowed in this context"),
+        (b"a: 1\nb: c: d\n", "yaml: line 2: mapping values are not allowed in this context"),
     ],
 )
 def test_mistakes_in_yaml_are_told_by_line_as_the_server_counts(text: bytes, message: str) -> None:

@@ -111,6 +111,14 @@ def test_a_commit_holds_the_edit_and_nothing_else(wb: Wb, sample: Path) -> None:
     assert ended.code == 1 and "not committed" in ended.err and main.read_text() == before, ended.text
 
 
+def test_a_read_only_session_writes_no_file(wb: Wb, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WB_READONLY", "1")
+    words = ("set", "checkout/prod", "Deployment/web", "spec.replicas=6")
+    ended = wb(*words, "--yes")
+    assert ended.code == 4 and "this session is read-only" in ended.err and changed(sample) == [], ended.text
+    assert wb(*words, "--dry-run").code == 0
+
+
 def test_nothing_is_written_without_a_yes(wb: Wb, sample: Path) -> None:
     ended = wb("set", "checkout/prod", "Deployment/web", "spec.replicas=6")
     assert ended.code == 4 and "--yes" in ended.err and changed(sample) == []
