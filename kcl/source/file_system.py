@@ -18,6 +18,8 @@ from kcl.memo.inputs import Clock, Leads, Stamp, direct_stamps, now, stamp, stam
 from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git
 from kcl.regular import is_given, open_there, read_given, read_regular
 
+_MANY = 4
+"""Paths whose stamps are asked for at once from which on nothing is held that an overlay saw before."""
 _BYTE_ORDER_MARK = "\ufeff"
 _MOVED = Refusal("led out of the repository a moment ago: not read", "run it again")
 
@@ -256,13 +258,15 @@ class OverlayFileSystem:
     """`base` with some files replaced or added, by every name that links give them; nothing is ever written to `base`.
 
     A file of `files` that is named exactly as somebody asks for it goes before one that is reached by a link, and
-    `base` says first whether a link may be followed. Where links lead is kept until many stamps are asked for, which
-    is what a run begins with.
+    `base` says first whether a link may be followed. Where links lead is kept until stamps of many paths are asked for
+    at once, as by a run that holds what it knows: it asks for single ones some fifty times.
     """
 
     def __init__(self, base: FileSystem, files: Mapping[str, str | bytes]) -> None:
         self.base = base
         self._leads = Leads()
+        self._same: set[tuple[Hashable, ...]] | None = None
+        """What the paths of the overlay are on the disk below; None before it is asked for."""
         named = {_normal(path): content for path, content in files.items()}
         self._top = InMemoryFileSystem({**{self._leads.of(path): text for path, text in named.items()}, **named})
         self._touched = self._top.paths
@@ -306,8 +310,9 @@ class OverlayFileSystem:
         return None if below is None else (top, below)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
-        self._leads = Leads()
         asked = list(paths)
+        if len(asked) >= _MANY:
+            self._leads, self._same = Leads(), None
         found = self.base.stamps(asked)
         for path in self._touched.intersection(asked):
             found[path] = self.stamp(path)
@@ -344,7 +349,9 @@ class OverlayFileSystem:
 
         Their stamps tell it of what is there, which are of what links lead to; what is not there is looked at.
         """
-        same = {_identity(stamp) for stamp in map(stamp_as_it_is, self._touched) if stamp}
+        if self._same is None:
+            self._same = {_identity(stamp) for stamp in map(stamp_as_it_is, self._touched) if stamp}
+        same = self._same
         return [
             path
             for path, stamp in found.items()
