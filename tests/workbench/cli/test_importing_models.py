@@ -13,6 +13,7 @@ import yaml
 from runtimes.sandbox.server import Sandbox
 from tests.scenarios.importing import applied_by_kubectl
 from tests.workbench.cli.command import Wb
+from workbench.engine.intake.values import without_nulls
 
 _YAML = ("import", "yaml", "objects.yaml", "--project", "shop", "--stack", "old", "--namespace", "shop-old")
 
@@ -35,7 +36,7 @@ def objects(wb: Wb) -> list[dict[str, Any]]:
         ("-pre\n", "-old\n"),
     ):
         text = text.replace(old, new)
-    return [*yaml.safe_load_all(text)]
+    return [without_nulls(each) for each in yaml.safe_load_all(text)]
 
 
 def write(root: Path, *bodies: dict[str, Any]) -> None:
@@ -59,8 +60,46 @@ def test_what_models_say_is_a_few_lines_and_compiles_to_the_same(wb: Wb, sample:
     for each in bodies:
         (found,) = [body for body in made.values() if (body["kind"], body["metadata"]["name"]) == (
             each["kind"], each["metadata"]["name"])]  # fmt: skip
-        assert found == each
+        assert without_nulls(found) == each
     assert len(made) == len(bodies) + 1
+
+
+_SETS = """
+queue: frontend.Stateful {
+    name = "queue"
+    image = "registry.orchard.example/catalog/queue:3.1.0"
+    ports = [frontend.Port {number = 5672, name = "amqp"}]
+    config = {MODE = "cluster"}
+    volumes.data = frontend.Volume {path = "/var/lib/queue", kind = "disk", size = "10Gi"}
+    volumes.tmp = frontend.Volume {path = "/tmp"}
+    ordered = False
+}
+
+nodeLogs: frontend.Agent {
+    name = "node-logs"
+    image = "registry.orchard.example/catalog/node-logs:1.0.0"
+    reads.pods = "/var/log/pods"
+    everywhere = True
+    ready = frontend.Probe {path = "/ready"}
+    ports = [frontend.Port {number = 2020}]
+}
+"""
+
+
+def test_sets_with_disks_and_pods_on_all_nodes_are_said_by_their_models(wb: Wb, sample: Path) -> None:
+    with (sample / "storefront/catalog/base/base.k").open("a") as file:
+        file.write(_SETS)
+    bodies = objects(wb)
+    write(sample, *bodies)
+    ended = wb(*_YAML)
+    assert ended.code == 0 and "not by" not in ended.out, ended.text
+    assert "queue: models.frontend.Stateful  says StatefulSet/queue" in ended.out
+    assert "node_logs: models.frontend.Agent  says DaemonSet/node-logs" in ended.out
+    made = [each["attributes"] for each in yaml.safe_load(wb("compile", "shop/old").out)]
+    by_name = [
+        {(each["kind"], each["metadata"]["name"]): without_nulls(each) for each in all_} for all_ in (made, bodies)
+    ]
+    assert by_name[0] == by_name[1] and len(made) == len(bodies)
 
 
 def test_what_a_model_would_change_is_written_as_it_is_and_the_reason_is_said(wb: Wb, sample: Path) -> None:
@@ -145,6 +184,8 @@ def test_a_secret_that_is_no_text_is_no_component_s(wb: Wb, sample: Path) -> Non
 async def test_a_namespace_that_models_say_has_an_empty_first_plan(
     wb: Wb, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with (sample / "storefront/catalog/base/base.k").open("a") as file:
+        file.write(_SETS[_SETS.index("nodeLogs") :])
     async with Sandbox(clusters=1, seed=1) as sandbox:
         sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
@@ -155,5 +196,7 @@ async def test_a_namespace_that_models_say_has_an_empty_first_plan(
         ended = await wb.meanwhile(*live, "--with-namespace")
         assert ended.code == 0, ended.text
         assert "catalog_api: models.frontend.Server  says Deployment/catalog-api" in ended.out, ended.text
+        assert "node_logs: models.frontend.Agent  says DaemonSet/node-logs" in ended.out, ended.text
+        assert "search_indexer: models.frontend.Job  says CronJob/search-indexer" in ended.out, ended.text
         assert "the first plan of shop/old changes no field" in ended.out, ended.text
         assert "Secret/catalog-api-secrets" in ended.out and SECRET not in ended.text

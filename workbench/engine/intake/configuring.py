@@ -15,7 +15,7 @@ from kcl.records import dataclass
 from runtimes.base import Body, KubernetesId, LiveResource, Prediction
 from workbench.engine.diff import left_alone, same
 from workbench.engine.fields import find, plain_steps
-from workbench.engine.intake.values import Found
+from workbench.engine.intake.values import Found, without_nulls
 from workbench.engine.masking import LAST_APPLIED
 from workbench.engine.placement import COMPONENT, MANAGED_BY, PROJECT, STACK
 
@@ -103,7 +103,7 @@ def _chosen(live: LiveResource, said: Body) -> frozenset[Path]:
 
 def without_bookkeeping(body: Body) -> Plain:
     """Returns an object without what servers, controllers and this program write beside what is wanted."""
-    plain: Plain = _without_nulls(deepcopy(dict(body)))
+    plain: Plain = without_nulls(deepcopy(dict(body)))
     metadata = plain["metadata"]
     for name in _SERVER_METADATA:
         metadata.pop(name, None)
@@ -120,12 +120,6 @@ def without_bookkeeping(body: Body) -> Plain:
         if not metadata.get(name, True):
             del metadata[name]
     return plain
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

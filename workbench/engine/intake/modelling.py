@@ -23,11 +23,13 @@ from workbench.engine.compile import evaluated
 from workbench.engine.diff import same
 from workbench.engine.errors import EngineError
 from workbench.engine.intake.concealing import as_expressions, decoded
-from workbench.engine.intake.values import Destination, Found, plain
+from workbench.engine.intake.values import Destination, Found, plain, without_nulls
 from workbench.engine.intake.writing import as_yaml
 from workbench.project import top
 
 FILE: Final = "models/intake/intake.k"
+_HOLLOW: Final = frozenset({"metadata", "resources", "securityContext"})
+"""Fields that a server writes as `{}` where nobody says them, and that say nothing so."""
 Fill = Callable[[Mapping[str, Any]], dict[str, Any] | None]
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCHEMA: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -187,8 +189,14 @@ def misfits(
 
 
 def _filled(body: Mapping[str, Any], fill: Fill) -> Any:
-    said = _as_texts(plain(body))
+    said = _without_hollow(without_nulls(_as_texts(plain(body))))
     return fill(said) or said
+
+
+def _without_hollow(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_hollow(each) for key, each in value.items() if each != {} or key not in _HOLLOW}
+    return [_without_hollow(each) for each in value] if isinstance(value, list) else value
 
 
 def _as_texts(body: Any) -> Any:

@@ -126,6 +126,13 @@ class FirstPlan:
         return not self.plan.problems
 
 
+def without_nulls(value: Any) -> Any:
+    """A field that is null is one that is not said."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def plain(value: Any) -> Any:
     """Returns a body as dicts and lists, whatever mappings and sequences it is made of: so bodies are compared."""
     if isinstance(value, Mapping):
