@@ -131,4 +131,4 @@ async def test_stopping_lets_terraform_end_and_a_second_time_asks_first(bench: B
         await pilot.press("enter")
         await until(pilot, lambda: bench.workspace.interrupts == [False, True])
         await until(pilot, lambda: not state(bench.app).is_applying)
-        assert says(bench.app, "interrupted")
+        await until(pilot, lambda: says(bench.app, "interrupted"))
