@@ -325,8 +325,9 @@ class OverlayFileSystem:
         if self._top.is_file(path):
             return self._top, path
         place = self._place(path)
-        is_replaced = place is not None and self._top.is_file(place) and self.base.refusal(path) is None
-        return (self._top, place) if is_replaced and place is not None else (self.base, path)
+        if place is not None and self._top.is_file(place) and self.base.refusal(path) is None:
+            return self._top, place
+        return self.base, path
 
     def _place(self, path: str) -> str | None:
         """Where a path leads that leads to something of the overlay; None for another, and where that is no file."""

@@ -61,7 +61,7 @@ def command(
     edit, and what it changes in this stack and in all others that use the file. A value that is computed is refused.
     A field that is not there is added, PATH- takes one away; either only where nothing else is lost.
 
-    Exit code: 0 done, 1 no edit does it, 4 not confirmed, or another stack would break.
+    Exit code: 0 done, 1 no edit does it, 4 not confirmed, not to be written, or another stack would break.
     """
     if message and not commits:
         raise click.UsageError("--message is for --commit")
@@ -97,6 +97,7 @@ def command(
     if dry_run:
         output.talk("nothing was written")
         return
+    session.refuse_writing(found)
     if not _is_confirmed(yes, output):
         ctx.exit(ExitCode.REFUSED)
 

@@ -52,7 +52,7 @@ def images(
     where that line decides stacks under another policy.
 
     Exit code: 0 every image with a policy is the newest now; 3 of one it is not known, as its registry was not to be
-    asked or does not say; 1 no edit brings one there; 4 not confirmed.
+    asked or does not say; 1 no edit brings one there; 4 not confirmed, or not to be written.
     """
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
@@ -65,6 +65,7 @@ def images(
         documents.append(_show(update, context.output, format_))
         if not update.edits.files or dry_run:
             continue
+        session.refuse_writing(stack)
         if commits:
             from workbench.engine.committing import refuse_commit
 

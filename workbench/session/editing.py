@@ -150,16 +150,13 @@ class Editing(Changing):
     async def write_edits(self, stack: Stack, edits: WhatIf, expected: Sequence[FieldSet]) -> None:
         """Writes the files and compiles them once more, as they are on disk.
 
-        Raises `EditFailed` where a field does not have its value then; the files are as before. Raises `Refused` in a
-        read-only session. A stack that the repository makes read-only is edited all the same: its files are the way
-        to change it.
+        Raises `EditFailed` where a field does not have its value then; the files are as before. Raises `Refused` where
+        nothing of the stack may be written.
         """
-        from workbench.engine.errors import EditFailed, Refused
+        from workbench.engine.errors import EditFailed
         from workbench.engine.setting import is_missed
 
-        if self.settings.is_read_only:
-            raise Refused([self.read_only(stack)], where=stack.name)
-        edits.write()
+        self.write_files(stack, edits)
         try:
             is_wrong = is_missed((await self.compile(stack, edits.base)).spec, expected)
         except BaseException:

@@ -34,6 +34,7 @@ _APART = 6
 """Cells between two that change which are cheaper to write again than to go over."""
 _BLANKS = 12
 """So many blanks are cheaper to erase than to write."""
+_BLANK_RUN = re.compile(f" {{{_BLANKS},}}")
 _OFF = {1: 22, 2: 22, 3: 23, 4: 24, 5: 25, 7: 27, 8: 28, 9: 29}
 """What ends an attribute."""
 
@@ -209,9 +210,6 @@ class Painter:
             sent.append(_BLANK_RUN.sub(_erased, said) if self._erases and _erases(wanted) else said)
             start = upto
         return style
-
-
-_BLANK_RUN = re.compile(f" {{{_BLANKS},}}")
 
 
 def _erased(blanks: re.Match[str]) -> str:

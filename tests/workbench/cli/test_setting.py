@@ -114,9 +114,20 @@ def test_a_commit_holds_the_edit_and_nothing_else(wb: Wb, sample: Path) -> None:
 def test_a_read_only_session_writes_no_file(wb: Wb, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WB_READONLY", "1")
     words = ("set", "checkout/prod", "Deployment/web", "spec.replicas=6")
-    ended = wb(*words, "--yes")
+    ended = wb(*words)
     assert ended.code == 4 and "this session is read-only" in ended.err and changed(sample) == [], ended.text
     assert wb(*words, "--dry-run").code == 0
+
+
+def test_files_of_a_read_only_stack_are_written_where_its_user_allows_it(wb: Wb, sample: Path) -> None:
+    clusters = sample / "clusters.yaml"
+    clusters.write_text(clusters.read_text().replace('["*/prod"]', '["*/prod"]\n    read_only: true'))
+    commit(sample)
+    words = ("set", "checkout/prod", "Deployment/web", "spec.replicas=6", "--yes")
+    ended = wb(*words)
+    assert ended.code == 4 and "--allow-writes checkout/prod" in ended.err and changed(sample) == [], ended.text
+    ended = wb("--allow-writes", "checkout/prod", *words)
+    assert ended.code == 0 and changed(sample) == ["-    replicas = 4", "+    replicas = 6"], ended.text
 
 
 def test_nothing_is_written_without_a_yes(wb: Wb, sample: Path) -> None:
