@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from kcl.records import replace
 from runtimes.base import Blocking, ReadyRule, Status
 from runtimes.kubernetes import health
 from runtimes.kubernetes.health import Verdict
@@ -38,7 +39,7 @@ def deepest(
     verdict = health.assess(live, objects, now, rule)
     if verdict.health.status is Status.CURRENT:
         return None
-    blamed, seen = live, {uid_of(live)}
+    blamed, seen, advice = live, {uid_of(live)}, verdict.advice
     for _ in range(_DEEPEST):
         below = next((each for each in verdict.because if uid_of(each) not in seen), None)
         if below is None:
@@ -49,4 +50,10 @@ def deepest(
         if found.health.status is Status.CURRENT:
             break
         verdict = found
-    return blamed, verdict
+        advice = advice or verdict.advice
+    return blamed, verdict if not advice else _advised(verdict, advice)
+
+
+def _advised(verdict: Verdict, advice: str) -> Verdict:
+    """What an object above knows to be of help stands with the reason of the deepest."""
+    return replace(verdict, health=replace(verdict.health, message=f"{verdict.health.message}; {advice}"))

@@ -41,12 +41,13 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if existing < wanted or ready < wanted or available < wanted or (updated < wanted and not is_on_delete):
         going = tuple(each for each in every if is_going(each))
         old = tuple(each for each in pods if not _is_newest(each, live))
-        because = (
-            replicas.unready(newest, now) or replicas.unready(pods, now) or going or (old if updated < wanted else ())
-        )
+        unready = replicas.unready(newest, now) or replicas.unready(pods, now)
+        aging = () if unready else replicas.aging(live, newest, wanted - available)
+        because = unready or aging or going or (old if updated < wanted else ())
         warning = objects.last_warning(live, "FailedCreate")
         return in_progress(
-            done if updated >= wanted or is_on_delete else f"{updated} of {wanted} updated, {available} available",
+            (done if updated >= wanted or is_on_delete else f"{updated} of {wanted} updated, {available} available")
+            + replicas.aging_in_words(live, aging),
             reason="Unavailable" if updated >= wanted or is_on_delete else "RollingOut",
             evidence=event_text(warning)
             if warning and not because

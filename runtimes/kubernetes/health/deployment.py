@@ -50,7 +50,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return verdict
     if updated < wanted or existing > min(updated, wanted) or ready < wanted or available < wanted:
         return in_progress(
-            done,
+            f"{done}; it is paused" if _is_held(live, updated, wanted) else done,
             reason=_reason(live, existing, updated, wanted),
             evidence=_evidence(live, existing, updated, available, wanted),
             because=_explained_by(live, newest, pods, objects, now),
@@ -80,8 +80,12 @@ def _template(live: Object) -> Object:
     return {**template, "metadata": {**mapping(template.get("metadata")), "labels": labels}}
 
 
+def _is_held(live: Object, updated: int, wanted: int) -> bool:
+    return bool(spec(live).get("paused")) and updated < wanted
+
+
 def _reason(live: Object, existing: int, updated: int, wanted: int) -> str:
-    if spec(live).get("paused") and updated < wanted:
+    if _is_held(live, updated, wanted):
         return "Paused"
     if updated < wanted:
         return "RollingOut"
@@ -95,7 +99,7 @@ def _evidence(live: Object, existing: int, updated: int, available: int, wanted:
     if is_true(refusal):
         return condition_text(refusal)
     if updated < wanted:
-        return f"updatedReplicas {updated} of {wanted}"
+        return "spec.paused; " * _is_held(live, updated, wanted) + f"updatedReplicas {updated} of {wanted}"
     if existing > updated:
         return f"{existing - updated} replicas of older revisions are left"
     if existing > wanted:
@@ -119,7 +123,7 @@ def _explained_by(
     if newest is None:
         # strategy Recreate waits for the old pods; else the Deployment itself has to act
         return going
-    if spec(live).get("paused") and count(status(live), "updatedReplicas") < count(spec(live), "replicas", 1):
+    if _is_held(live, count(status(live), "updatedReplicas"), count(spec(live), "replicas", 1)):
         return ()
     wanted = count(spec(newest), "replicas", 1)
     if is_true(condition(newest, "ReplicaFailure")) or count(status(newest), "availableReplicas") < wanted:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from runtimes.kubernetes.health import pod
 from runtimes.kubernetes.health.verdict import Verdict, failed, in_progress
-from runtimes.kubernetes.objects import Object, Objects, is_going, status
+from runtimes.kubernetes.objects import Object, Objects, condition, count, is_going, spec, status
 
 
 def active(pods: Iterable[Object]) -> tuple[Object, ...]:
@@ -34,6 +34,23 @@ def broken(pods: Sequence[Object], objects: Objects, done: str) -> Verdict | Non
 def unready(pods: Sequence[Object], now: datetime) -> tuple[Object, ...]:
     """Pods that do not stand ready yet, those that were restarted a moment ago included."""
     return tuple(each for each in pods if not pod.is_ready(each) or pod.is_restarting(each, now))
+
+
+def aging(live: Object, pods: Sequence[Object], unavailable: int) -> tuple[Object, ...]:
+    """The pods that are ready but do not count as available yet, as `minReadySeconds` asks for more time.
+
+    Which these are is told by who became ready last: the clock of this machine may not be the cluster's.
+    """
+    if not count(spec(live), "minReadySeconds"):
+        return ()
+    ready = [each for each in pods if pod.is_ready(each)]
+    ready.sort(key=lambda each: str(condition(each, "Ready").get("lastTransitionTime") or ""), reverse=True)
+    return tuple(ready[: max(unavailable, 0)])
+
+
+def aging_in_words(live: Object, pods: Sequence[Object]) -> str:
+    """What to say after the counts while some pods are `aging`."""
+    return f"; ready for less than the {count(spec(live), 'minReadySeconds')} s of minReadySeconds" if pods else ""
 
 
 def unsteady(pods: Sequence[Object], now: datetime) -> Verdict | None:

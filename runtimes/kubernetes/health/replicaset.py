@@ -29,8 +29,12 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if existing > wanted:
         return in_progress(f"{existing} replicas exist, {wanted} wanted", reason="ScalingDown")
     if existing < wanted or ready < wanted or available < wanted:
-        because = replicas.unready(pods, now)
+        unready = replicas.unready(pods, now)
+        aging = () if unready else replicas.aging(live, pods, wanted - available)
         return in_progress(
-            done, reason="Unavailable", evidence=f"availableReplicas {available} of {wanted}", because=because
+            done + replicas.aging_in_words(live, aging),
+            reason="Unavailable",
+            evidence=f"availableReplicas {available} of {wanted}",
+            because=unready or aging,
         )
     return replicas.unsteady(pods, now) or current(done)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from kcl.records import replace
 from runtimes.kubernetes.health import pod, replicas
 from runtimes.kubernetes.health.verdict import Verdict, current, event_text, in_progress, unobserved
 from runtimes.kubernetes.objects import (
@@ -39,12 +40,14 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     pods = replicas.active(by_ordinal[number] for number in sorted(by_ordinal))
     done = f"{ready} of {wanted} ready"
     if wanted and (verdict := replicas.broken(pods, objects, done)):
-        return verdict
+        return _told_how_to_mend(live, verdict)
     if ready < wanted or existing < wanted or available < wanted:
-        held_up_by = _lowest_unready(by_ordinal, range(first, first + wanted), now)
+        unready = _lowest_unready(by_ordinal, range(first, first + wanted), now)
+        aging = () if unready else replicas.aging(live, pods, ready - available)
+        held_up_by = unready or aging
         warning = objects.last_warning(live, "FailedCreate")
         return in_progress(
-            done,
+            done + replicas.aging_in_words(live, aging),
             reason="FailedCreate" if warning and not held_up_by else "Unready",
             evidence=event_text(warning) if warning and not held_up_by else f"readyReplicas {ready} of {wanted}",
             because=held_up_by,
@@ -73,6 +76,21 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if not partition and counts.get("currentRevision") != counts.get("updateRevision"):
         return in_progress("the update is being closed", reason="RollingOut", evidence="currentRevision differs")
     return replicas.unsteady(pods, now) or current(done)
+
+
+def _told_how_to_mend(live: Object, verdict: Verdict) -> Verdict:
+    """Says so where the broken pod is of an earlier revision: in order, nobody replaces it before it is ready.
+
+    The set waits for that pod for ever, even after its template was mended
+    (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#forced-rollback).
+    """
+    revision = status(live).get("updateRevision")
+    of_pod = mapping(metadata(verdict.because[0]).get("labels")).get(_REVISION_LABEL)
+    in_order = spec(live).get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+    if not in_order or not revision or not of_pod or of_pod == revision:
+        return verdict
+    name = name_of(verdict.because[0])
+    return replace(verdict, advice=f"{name} is of an earlier revision, and is not replaced before it is deleted")
 
 
 def ordinal(live: Object) -> int:

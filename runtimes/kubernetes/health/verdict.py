@@ -16,12 +16,14 @@ class Verdict:
 
     `because` are the objects whose own state explains this one, the most telling first; empty where the object
     explains itself. `evidence` is the condition, container state or event behind the verdict. `container` is set for
-    a Pod whose container is to blame.
+    a Pod whose container is to blame. `advice` is what has to be done by hand, where waiting alone does not help; it is
+    told with whatever object is found to be the deepest reason.
     """
 
     health: Health
     evidence: str = ""
     because: tuple[Object, ...] = field(default=(), repr=False)
+    advice: str = ""
     container: str = ""
 
 

@@ -157,3 +157,75 @@ def test_a_namespace_names_what_keeps_it_where_that_is_known() -> None:
     pod = live("Pod", "v1", {}, {}, namespace="a", deletionTimestamp="2026-01-01T11:50:00Z", finalizers=["x.io/hold"])
     verdict = health.assess(going, Objects([going, pod], []), NOW)
     assert verdict.health.message == "waits for Pod/a"
+
+
+def pod_of(owner: dict[str, Any], name: str, ready_since: str = "", waiting: str = "", **labels: str) -> dict[str, Any]:
+    said: dict[str, Any] = {"waiting": {"reason": waiting}} if waiting else {"running": {}}
+    ready = condition("Ready", "True" if ready_since else "False", lastTransitionTime=ready_since or None)
+    status = {"phase": "Running", "conditions": [ready], "containerStatuses": [{"name": "app", "state": said}]}
+    above = {"kind": owner["kind"], "name": "a", "uid": owner["metadata"]["uid"], "controller": True}
+    own = {"name": name, "uid": name, "namespace": "d", "labels": labels, "ownerReferences": [above]}
+    return live("Pod", "v1", {"nodeName": "n"}, status, **own)
+
+
+def workload(kind: str, spec: Any, **status: Any) -> dict[str, Any]:
+    return live(kind, "apps/v1", spec, {"observedGeneration": 1, **status}, namespace="d", generation=1)
+
+
+def test_a_paused_deployment_is_said_to_be_paused() -> None:
+    one = workload("Deployment", {"replicas": 2, "paused": True, "template": {}}, replicas=2, availableReplicas=2)
+    held = why.blocking(one, Objects([one]), NOW)
+    assert held is not None
+    assert (str(held.ref), held.message) == ("Deployment/a", "0 of 2 updated, 2 available; it is paused")
+    one["status"] |= {"updatedReplicas": 2, "readyReplicas": 2}
+    assert health.assess(one, Objects([one]), NOW).health.status is Status.CURRENT
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        pytest.param("ReplicaSet", {"replicas": 2, "readyReplicas": 2, "availableReplicas": 1}, id="ReplicaSet"),
+        pytest.param(
+            "StatefulSet",
+            {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "availableReplicas": 1},
+            id="StatefulSet",
+        ),
+        pytest.param(
+            "DaemonSet",
+            {
+                "desiredNumberScheduled": 2,
+                "currentNumberScheduled": 2,
+                "updatedNumberScheduled": 2,
+                "numberReady": 2,
+                "numberAvailable": 1,
+            },
+            id="DaemonSet",
+        ),
+    ],
+)
+def test_the_pod_that_was_ready_last_is_what_min_ready_seconds_waits_for(kind: str, status: dict[str, Any]) -> None:
+    """Whatever the clock of this machine says."""
+    one = workload(kind, {"replicas": 2, "minReadySeconds": 30}, **status)
+    pods = [pod_of(one, "a-0", "2026-01-01T11:59:58Z"), pod_of(one, "a-1", "2026-01-01T11:59:00Z")]
+    for now in (NOW, NOW.replace(year=2020), NOW.replace(year=2030)):
+        held = why.blocking(one, Objects([one, *pods]), now)
+        assert held is not None
+        assert str(held.ref) == "Pod/a-0"
+        assert held.message.endswith("; ready for less than the 30 s of minReadySeconds")
+
+
+def test_a_stateful_set_that_waits_for_a_broken_pod_of_an_earlier_revision_says_what_to_do() -> None:
+    spec: dict[str, Any] = {"replicas": 1}
+    one = workload("StatefulSet", spec, replicas=1, currentRevision="a-1", updateRevision="a-2")
+    old, new = ({"controller-revision-hash": each} for each in ("a-1", "a-2"))
+    broken = why.blocking(one, Objects([one, pod_of(one, "a-0", waiting="ImagePullBackOff", **old)]), NOW)
+    assert broken is not None
+    assert str(broken.ref) == "Pod/a-0"
+    assert broken.message.endswith("; a-0 is of an earlier revision, and is not replaced before it is deleted")
+    newest = why.blocking(one, Objects([one, pod_of(one, "a-0", waiting="ImagePullBackOff", **new)]), NOW)
+    assert newest is not None
+    assert "earlier" not in newest.message
+    spec["podManagementPolicy"] = "Parallel"
+    at_once = why.blocking(one, Objects([one, pod_of(one, "a-0", waiting="ImagePullBackOff", **old)]), NOW)
+    assert at_once is not None
+    assert "earlier" not in at_once.message
