@@ -215,6 +215,21 @@ def test_nothing_that_git_keeps_hides_a_change(blind: str, look: str, tmp_path: 
     assert LOOKS[look](it.root) == ["a.k"]
 
 
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_change_in_a_submodule_is_seen_and_runs_nothing(look: str, tmp_path: Path) -> None:
+    it = Hostile(tmp_path)
+    _submodule(it)
+    assert LOOKS[look](it.root) == []
+    (it.root / "sub" / "a.k").write_text("a = 2\n")
+    assert LOOKS[look](it.root) == ["a.k"]
+    _git(it.root / "sub", "update-index", "--assume-unchanged", "a.k")
+    it.marker.unlink(missing_ok=True)  # what git ran for this preparation
+    assert LOOKS[look](it.root) == ["a.k"]
+    (it.root / "sub" / ".git").unlink()  # what is there now is nobody's
+    assert LOOKS[look](it.root) == ["sub"]
+    assert not it.marker.exists()
+
+
 def test_what_a_sparse_checkout_leaves_out_has_not_changed(tmp_path: Path) -> None:
     it = Hostile(tmp_path)
     it.config(("core.sparseCheckout", "true"))

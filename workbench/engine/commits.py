@@ -14,7 +14,7 @@ from typing import Final
 
 from kcl.records import dataclass
 from workbench.engine.errors import EngineError
-from workbench.engine.git import run_git, run_git_bytes
+from workbench.engine.git import SUBMODULE, run_git, run_git_bytes
 from workbench.engine.revisions import refuse_ambiguous
 from workbench.project import is_git
 
@@ -22,7 +22,7 @@ _SECONDS: Final = 120.0
 _MOST_FILES: Final = 200_000
 _MOST_BYTES: Final = 1 << 30
 _BATCH_BYTES: Final = 32 << 20
-_LINK, _SUBMODULE = "120000", "160000"
+_LINK = "120000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def is_submodule(self) -> bool:
-        return self.mode == _SUBMODULE
+        return self.mode == SUBMODULE
 
 
 def parse_range(root: Path, text: str) -> Range:

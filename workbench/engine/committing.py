@@ -13,6 +13,7 @@ from typing import Final
 
 from workbench.engine.errors import EngineError
 from workbench.engine.git import run_git
+from workbench.project import checkout
 
 _SECONDS: Final = 60.0
 _BY_HAND: Final = "commit it yourself: git commit -- FILE"
@@ -26,6 +27,12 @@ def refuse_commit(root: Path, files: Sequence[Path], *, instead: str = "leave --
     inside = _git(root, "rev-parse", "--is-inside-work-tree", why="lies in no git checkout")
     if inside.strip() != "true":
         raise EngineError("lies in no git checkout", where=str(root), hint=instead)
+    top = checkout(root)
+    for each in files:
+        own = checkout(each.resolve().parent)
+        if own != top and own.is_relative_to(top):
+            said = f"lies in {own.relative_to(top)}, a repository of its own, such as a submodule"
+            raise EngineError(said, where=str(each), hint=f"commit it there, or {instead}")
     names = [str(each) for each in files]
     listed = _git(root, "status", "--porcelain", "-z", "--", *names)
     changed = [each[3:] for each in listed.split("\0") if each]

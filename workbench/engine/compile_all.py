@@ -313,9 +313,12 @@ def _chunks(wanted: Wanted, stacks: Sequence[Stack]) -> Sequence[Chunk]:
 
 
 def _touched(wanted: Wanted, known: Mapping[str, Record], index: Index) -> frozenset[str]:
-    """Returns the stacks that the files in `only` touch: exactly where a stack was compiled, else by place."""
+    """Returns the stacks that the files in `only` touch: exactly where a stack was compiled, else by place.
+
+    A folder, such as that of a submodule with another commit, stands for all that is in it.
+    """
     files = {str(each): each for each in wanted.only or ()}
-    meant = index.meant(files)
+    meant = index.meant(files) | index.below(filter(os.path.isdir, files))
     folders = index.meant({os.path.dirname(each) for each in files})
     read: dict[StackPath, frozenset[Path]] = {}
     for stack in wanted.tree.stacks():

@@ -131,6 +131,12 @@ class Index:
             found |= {path: link for path in self._states if path.startswith(link + os.sep)}
         return found
 
+    def below(self, folders: Iterable[str]) -> dict[str, str]:
+        """Returns by recorded path the folder that it is, or lies below: what is in one may all be another."""
+        return {
+            path: each for each in folders for path in self._states if path == each or path.startswith(each + os.sep)
+        }
+
     def is_written(self, record: Record) -> bool:
         """Whether the Spec lies there as it was written."""
         try:

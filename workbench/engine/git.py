@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kcl.records import dataclass
 from kcl.secrecy.environments import without_secrets
 from workbench.project import checkout
 
@@ -36,8 +37,10 @@ _FIXED: Final = (
     "-c", "core.warnAmbiguousRefs=true",
 )  # fmt: skip
 _DIFFS: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
-# A look into a submodule would be a git of its own, with the configuration of that submodule.
+# A look into a submodule would be a git of its own, with the configuration of that submodule: it is asked by `run_git`.
 _OPTIONS: Final = {"diff": _DIFFS, "status": ("--ignore-submodules=dirty",)}
+SUBMODULE: Final = "160000"
+"""The mode of a submodule among the files of a commit, or of the index."""
 _NO_FILTER: Final = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 
@@ -79,14 +82,35 @@ def _run(
     )
 
 
-def unwatched(root: Path, *, timeout: float) -> list[Path]:
-    """Returns the files below a folder that git was told not to look at, and that are there: they may have changed.
+@dataclass(frozen=True, slots=True)
+class Overlooked:
+    """What git does not look at when it is asked what changed: `files` that may have, and folders of `submodules`."""
 
-    Raises as `run_git`. One that only a sparse checkout leaves out is not there.
+    files: tuple[Path, ...] = ()
+    submodules: tuple[Path, ...] = ()
+
+
+def overlooked(root: Path, *, timeout: float) -> Overlooked:
+    """Returns what below a folder git does not look at, and is there. Raises as `run_git`.
+
+    Files are those it was told not to look at. One that only a sparse checkout leaves out is not there. Of a submodule
+    it compares which commit is checked out, and not its files. A folder that is none of its checkouts any more, and has
+    files, is among the files.
     """
-    listed = run_git(root, "ls-files", "-v", "-z", timeout=timeout).stdout.split("\0")
-    marked = (root / each[2:] for each in listed if each[:1].islower() or each[:1] == "S")
-    return [each for each in marked if os.path.lexists(each)]
+    files: list[Path] = []
+    submodules: list[Path] = []
+    for line in run_git(root, "ls-files", "-v", "-s", "-z", timeout=timeout).stdout.split("\0"):
+        said, _, name = line.partition("\t")
+        path, is_marked = root / name, said[:1].islower() or said[:1] == "S"
+        if said[2:].startswith(f"{SUBMODULE} "):
+            (submodules if os.path.lexists(path / ".git") else files).append(path)
+        elif is_marked:
+            files.append(path)
+    return Overlooked(tuple(filter(_has_something, files)), tuple(submodules))
+
+
+def _has_something(path: Path) -> bool:
+    return any(path.iterdir()) if path.is_dir() and not path.is_symlink() else os.path.lexists(path)
 
 
 def _environment(root: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 import anyio
@@ -170,7 +170,7 @@ class _Sides:
             found,
             tuple(sorted(wanted)),
             frozenset(each for each in wanted if (each in base) != (each in ends)),
-            tuple(_submodules(wanted, base, end or {}, after_top)),
+            tuple(_submodules(wanted, changed, {**base, **(end or {})}, after_top)),
             frozenset(base),
             frozenset(changed),
         )
@@ -238,16 +238,25 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _submodules(
-    names: Iterable[str], base: Mapping[str, Entry], end: Mapping[str, Entry], after_top: Path
+    wanted: Iterable[str], changed: set[str], known: Mapping[str, Entry], after_top: Path
 ) -> Iterator[Doubt]:
-    for name in names:
-        modes = [each[name] for each in (base, end) if name in each]
-        if any(each.is_submodule for each in modes) or (after_top / name / ".git").exists():
-            yield Doubt(
-                "a submodule changes, and what it holds on either side is not looked at",
-                where=name,
-                hint="compare the submodule itself: wb impact in its folder",
-            )
+    """Yields the repositories of their own, below the checkout's, that changed or have something that did."""
+
+    def is_own(name: str) -> bool:
+        return (name in known and known[name].is_submodule) or os.path.lexists(after_top / name / ".git")
+
+    doubted: dict[str, None] = {}
+    for name in sorted(wanted):
+        ways = [name, *map(str, PurePath(name).parents)][:-1]  # the last one is the checkout itself
+        own = next(filter(is_own, ways), None)
+        if own is not None and not changed.isdisjoint((name, own)):
+            doubted[own] = None
+    for name in doubted:
+        yield Doubt(
+            "a submodule changes, and what it holds on either side is not looked at",
+            where=name,
+            hint="compare the submodule itself: wb impact in its folder",
+        )
 
 
 class _Finding:
@@ -280,6 +289,7 @@ class _Finding:
         every = [impacts[number] for number in range(len(pairs))]
         shown = tuple(each for each in every if each.is_affected or each.reads)
         mentioned = {each for impact in shown for each in impact.reads}
+        mentioned |= {sides.before.user_top / each.where for each in sides.doubts}  # who reads those is not known
         unread = [each for each in files if each not in mentioned]
         notes = [
             f"{each.name}: {_OF_THE_WORKBENCH[each.name]}"

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from workbench.engine.errors import EngineError
-from workbench.engine.git import run_git, unwatched
+from workbench.engine.git import overlooked, run_git
 
 _SECONDS = 60.0
 _AMBIGUOUS = "is ambiguous"
@@ -28,14 +28,25 @@ def refuse_ambiguous(root: Path, name: str, said: str) -> None:
 def changed_since(root: Path, revision: str) -> list[Path]:
     """Returns the files below `root` that differ from a revision, removed and new ones included; absolute.
 
-    Raises `EngineError` where git is missing, there is no such revision, or `root` lies in no work tree.
+    Of a submodule it is the files that differ from the commit that is checked out there, and its folder where that is
+    another commit, or nobody can tell. Raises `EngineError` where git is missing, there is no such revision, or `root`
+    lies in no work tree.
     """
     if not revision or revision.startswith("-"):
         raise EngineError(f"{revision!r} is no revision", hint="name a branch, a tag or a commit")
     changed = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--")
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
     found = [root / each for each in (changed + new).split("\0") if each]
-    return list(dict.fromkeys((*found, *unwatched(root, timeout=_SECONDS))))
+    unseen = overlooked(root, timeout=_SECONDS)
+    below = (each for submodule in unseen.submodules for each in _changed_in(submodule))
+    return list(dict.fromkeys((*found, *unseen.files, *below)))
+
+
+def _changed_in(submodule: Path) -> list[Path]:
+    try:
+        return changed_since(submodule, "HEAD")
+    except EngineError:
+        return [submodule]
 
 
 def _git(root: Path, command: str, *arguments: str) -> str:

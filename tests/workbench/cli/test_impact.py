@@ -271,6 +271,47 @@ def test_a_submodule_that_changes_is_not_known(wb: Wb, shop: Path, tmp_path: Pat
     commit(shop)
     ended = wb("impact", "--git", "HEAD~1..HEAD")
     assert ended.code == 3 and "a submodule changes" in ended.out, ended.text
+    assert "sub: no stack reads it" not in ended.out  # nobody looked
+
+
+def test_what_is_not_committed_in_a_submodule_is_not_known(wb: Wb, shop: Path, tmp_path: Path) -> None:
+    """Git, asked for the checkout, does not look there: it says that nothing changed."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    shutil.copy(shop / "web/base/base.k", inner / "base.k")
+    git(inner, "init", "-q")
+    commit(inner)
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "web/sub")
+    settings = shop / "web/dev/kcl.yaml"
+    settings.write_text(settings.read_text().replace("../base/base.k", "../sub/base.k"))
+    commit(shop)
+    assert wb("impact").code == 0
+    assert wb("compile", "--all", "--into", tmp_path / "specs").code == 0
+    read = shop / "web/sub/base.k"
+    read.write_text(read.read_text().replace("front:1", "front:2"))
+    for ended in (wb("impact"), wb("impact", "web/sub/base.k"), wb("ci", "--annotations", "none")):
+        assert ended.code == 3 and "web/sub" in ended.out and "a submodule changes" in ended.out, ended.text
+    ended = wb("impact", "models/server.k")
+    assert ended.code == 0, ended.text  # of that file alone it is known
+    commit(read.parent)
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--since", "HEAD")
+    assert ended.code == 0 and "1 compiled" in ended.text, ended.text
+    ended = wb(
+        "set", "web/dev", "Deployment/front", "spec.template.spec.containers[name=front].image=x", "--commit", "-y"
+    )
+    assert ended.code == 1 and "a repository of its own" in ended.err, ended.text
+    assert "front:2" in read.read_text() and git(shop, "status", "--porcelain") == "M web/sub"
+
+
+def test_a_file_of_a_repository_within_is_not_known(wb: Wb, shop: Path) -> None:
+    """It is no submodule, and git does not say of its files that they are new."""
+    inner = shop / "web/inner"
+    inner.mkdir()
+    (inner / "more.k").write_text("more = 1\n")
+    git(inner, "init", "-q")
+    commit(inner)
+    ended = wb("impact", "web/inner/more.k")
+    assert ended.code == 3 and "web/inner: a submodule changes" in ended.out, ended.text
 
 
 async def test_live_objects_and_restarts(place: Place) -> None:
