@@ -5,6 +5,6 @@ reads it, over a scanner that takes lines of plain data for one token each (runs
 operators.py knows precedence, literals.py what literals mean. edit.py, removal.py and sites.py change texts.
 """
 
-from kcl.syntax.parser import ParseResult, parse, parse_with_tokens
+from kcl.syntax.parser import ParseResult, parse, parse_with_tokens, scanned
 
-__all__ = ["ParseResult", "parse", "parse_with_tokens"]
+__all__ = ["ParseResult", "parse", "parse_with_tokens", "scanned"]

@@ -52,6 +52,20 @@ def parse_with_tokens(source: SourceFile) -> tuple[ParseResult, list[Token]]:
         return _parse(source, True, tokens), tokens
 
 
+def scanned(text: str) -> tuple[list[Token], list[ast.Comment]] | None:
+    """The tokens of a text, as `parse_with_tokens` gives them, and its comments; None where one of them is wrong.
+
+    All that the parser decides rests on kinds and words of tokens, and neither on where they stand nor on how many line
+    ends follow each other; but a string that a file begins with is documentation only in the first line.
+    """
+    comments: list[ast.Comment] = []
+    try:
+        with paused():
+            return descent.tokens_of(text, _refuse, comments, with_runs=False), comments
+    except _Refused:
+        return None
+
+
 def _parse(source: SourceFile, dedents: bool, tokens: list[Token] | None) -> ParseResult:
     findings = _Findings(source)
     body, comments = _statements(source.text, findings, dedents, tokens)

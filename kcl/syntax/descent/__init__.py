@@ -11,6 +11,6 @@ means where it stands, each method knows.
 * types.py, expressions.py, entries.py, statements.py, schemas.py: one method for each construct
 """
 
-from kcl.syntax.descent.schemas import read
+from kcl.syntax.descent.schemas import read, tokens_of
 
-__all__ = ["read"]
+__all__ = ["read", "tokens_of"]

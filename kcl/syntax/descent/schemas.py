@@ -28,12 +28,18 @@ def read(
     tokens: list[Token] | None = None,
 ) -> list[Any]:
     """The statements of a file, as far as they can be read. What is scanned becomes what `tokens` holds, if given."""
-    found = scan(text, report, comments, with_runs=with_runs)
-    if found[-2:-1] and found[-2][0] != "newline":
-        found.insert(-1, ("newline", found[-1][1], found[-1][1], ""))
+    found = tokens_of(text, report, comments, with_runs=with_runs)
     if tokens is not None:
         tokens[:] = found
     return Parser(text, found, report, dedents).file()
+
+
+def tokens_of(text: str, report: Report, comments: list[ast.Comment], *, with_runs: bool) -> list[Token]:
+    """What the statements of a file are read from."""
+    found = scan(text, report, comments, with_runs=with_runs)
+    if found[-2:-1] and found[-2][0] != "newline":
+        found.insert(-1, ("newline", found[-1][1], found[-1][1], ""))
+    return found
 
 
 class Parser(Statements):

@@ -20,7 +20,13 @@ WAIT_SECONDS = 30
 class Editor:
     """Drives one server process, and fails rather than wait for ever."""
 
-    def __init__(self, root: Path, encoding: str = "utf-16", command: Sequence[str] = ("kcl", "lsp")) -> None:
+    def __init__(
+        self,
+        root: Path,
+        encoding: str = "utf-16",
+        command: Sequence[str] = ("kcl", "lsp"),
+        wait_seconds: float = WAIT_SECONDS,
+    ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", *command],
             stdin=subprocess.PIPE,
@@ -29,12 +35,14 @@ class Editor:
             cwd=ROOT,
             env={**os.environ, "KCL_PKG_PATH": str(root / "no packages")},
         )
-        self.root, self.encoding = root, encoding
+        self.root, self.encoding, self.wait_seconds = root, encoding, wait_seconds
         self.capabilities: dict[str, Any] = {}
         self.versions: dict[str, int] = {}
         self._messages: Queue[dict[str, Any]] = Queue()
         self._ids = 0
         self.published: list[dict[str, Any]] = []
+        self.shown: dict[str, list[dict[str, Any]]] = {}
+        """What the server said last of each file."""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -90,7 +98,7 @@ class Editor:
     def _until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         while True:
             try:
-                message = self._messages.get(timeout=WAIT_SECONDS)
+                message = self._messages.get(timeout=self.wait_seconds)
             except Empty:
                 raise AssertionError(f"no answer; the server said: {self._stderr()}") from None
             method = message.get("method")
@@ -99,6 +107,7 @@ class Editor:
                 self._send({"id": message["id"], "result": None})
             if method == "textDocument/publishDiagnostics":
                 self.published.append(message["params"])
+                self.shown[message["params"]["uri"]] = message["params"]["diagnostics"]
             assert method != "window/logMessage", message
             if wanted(message):
                 return message
@@ -111,11 +120,15 @@ class Editor:
     def tell(self, method: str, params: Any) -> None:
         self._send({"method": method, "params": params} if params is not None else {"method": method})
 
-    def ask(self, method: str, params: Any) -> Any:
+    def answer(self, method: str, params: Any) -> dict[str, Any]:
+        """The whole message that answers, with `result` or `error`."""
         self._ids += 1
         number = self._ids
         self._send({"id": number, "method": method} | ({} if params is None else {"params": params}))
-        answer = self._until(lambda message: message.get("id") == number and "method" not in message)
+        return self._until(lambda message: message.get("id") == number and "method" not in message)
+
+    def ask(self, method: str, params: Any) -> Any:
+        answer = self.answer(method, params)
         assert "error" not in answer, answer
         return answer["result"]
 
@@ -127,6 +140,14 @@ class Editor:
             "textDocument/didOpen",
             {"textDocument": {"uri": uri, "languageId": "kcl", "version": 1, "text": text}},
         )
+
+    def peak_megabytes(self) -> int:
+        """The most memory that the server had, 0 where the system does not say."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        if not status.exists():
+            return 0
+        peak = next(each for each in status.read_text().splitlines() if each.startswith("VmHWM"))
+        return int(peak.split()[1]) // 1000
 
     def until(self, method: str) -> None:
         """Waits for the server to ask or tell something."""
@@ -144,7 +165,9 @@ class Editor:
 
     def diagnostics(self, path: Path, is_it: Callable[[list[Any]], bool] = bool) -> list[dict[str, Any]]:
         """The next diagnostics of a file that are what is waited for."""
-        uri = path.as_uri()
+        return self.diagnostics_of(path.as_uri(), is_it)
+
+    def diagnostics_of(self, uri: str, is_it: Callable[[list[Any]], bool] = bool) -> list[dict[str, Any]]:
 
         def wanted(message: dict[str, Any]) -> bool:
             if message.get("method") != "textDocument/publishDiagnostics" or message["params"]["uri"] != uri:
