@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import collection
 from tests.affected.seconds import Seconds
 from tests.bucket_server import CREDENTIALS, BucketServer, serving
 from tests.sample import SampleCopy
@@ -45,6 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(collection)
     if not hasattr(config, "workerinput"):  # in the process that hands out the tests
         config.pluginmanager.register(Seconds())
 

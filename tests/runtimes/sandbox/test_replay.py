@@ -40,12 +40,18 @@ def replayer() -> ModuleType:
     return module
 
 
+@functools.cache
+def recorded() -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = replayer().load_cases(CORPUS)
+    return loaded
+
+
 def cases(needs_controllers: bool) -> list[Any]:
     if not (CORPUS / "replay.py").is_file():
         reason = f"no recorded exchanges at {CORPUS}: set KONFIG_WORKBENCH_CONFORMANCE to their folder"
         return [pytest.param({}, marks=pytest.mark.skip(reason=reason), id="none")]
     found = []
-    for case in replayer().load_cases(CORPUS):
+    for case in recorded():
         name = case["scenario"]
         if bool(case.get("needs")) == needs_controllers:
             marks = [pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else []
@@ -91,5 +97,5 @@ def test_controllers_bring_about_what_was_recorded(case: dict[str, Any], living_
 def test_known_differences_are_scenarios() -> None:
     if not (CORPUS / "replay.py").is_file():
         pytest.skip(f"no recorded exchanges at {CORPUS}")
-    names = {case["scenario"] for case in replayer().load_cases(CORPUS)}
+    names = {case["scenario"] for case in recorded()}
     assert set(KNOWN) <= names
