@@ -18,6 +18,7 @@ from runtimes.base.references import (
     Part,
     Reference,
     escaped_references,
+    may_refer,
     outputs_in,
     parts,
     references_in,
@@ -32,12 +33,16 @@ def replaced(body: Any, ids: Ids, value: Callable[[Reference], Any], *, again: b
     `again`: references are looked for in the result once more (see `composed`). Raises `InvalidReference`, also for a
     value in a text that can't be a part of one.
     """
+    return _replaced(body, ids, value, again=again) if may_refer(body) else body
+
+
+def _replaced(body: Any, ids: Ids, value: Callable[[Reference], Any], *, again: bool) -> Any:
     match body:
         case Mapping():
-            changed = {key: replaced(each, ids, value, again=again) for key, each in body.items()}
+            changed = {key: _replaced(each, ids, value, again=again) for key, each in body.items()}
             return changed if any(changed[key] is not body[key] for key in body) else body
         case list() | tuple():
-            items = [replaced(each, ids, value, again=again) for each in body]
+            items = [_replaced(each, ids, value, again=again) for each in body]
             return items if any(new is not old for new, old in zip(items, body, strict=True)) else body
         case str() if refers(body):
             return composed(parts(body, ids), value, again=again)

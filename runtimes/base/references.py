@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from kcl.records import dataclass, field
 from runtimes.base import functions
+from runtimes.base.contents import may_hold
 from runtimes.base.documents import load_json
 from runtimes.base.functions import FunctionFailed
 from runtimes.base.resource import ResourceId
@@ -33,6 +34,7 @@ from runtimes.base.unknown import PlainPath, Unknown
 
 PREFIX: Final = "$kusion_path."
 CALL_PREFIX: Final = "$workbench."
+_SIGNS: Final = (PREFIX.encode(), CALL_PREFIX.encode())
 _OUTPUT: Final = "output"
 
 
@@ -110,9 +112,9 @@ def refers(value: Any) -> bool:
     return isinstance(value, str) and (PREFIX in value or CALL_PREFIX in value)
 
 
-def may_refer(texts: Iterable[str]) -> bool:
-    """Whether one of many texts may hold a reference; False where none does."""
-    return refers("\n".join(texts))
+def may_refer(body: Any) -> bool:
+    """Whether a text in a body may hold a reference; False where none does, as in most bodies."""
+    return may_hold(body, *_SIGNS)
 
 
 def escaped_references(text: str) -> str:

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
+from runtimes.base.contents import may_hold
 from runtimes.base.paths import FieldPath, ListKey, value_at
 
 Object = Mapping[str, Any]
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_ENV = b"env"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -31,34 +33,39 @@ def _sensitive(content: Object, rules: SecretRules) -> Iterator[FieldPath]:
     annotations = value_at(content, ("metadata", "annotations"))
     if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
         yield ("metadata", "annotations", LAST_APPLIED)
-    if "'env'" in repr(content):  # most objects have none, and need not be walked through
-        variables: list[FieldPath] = []
-        _variables(content, (), rules, variables)
-        yield from variables
+    if may_hold(content, _ENV):  # most objects have none, and need not be walked through
+        yield from _variables(content, rules)
     for rule in rules.paths:
         yield from rule.paths(kind, content)
 
 
-def _variables(value: Any, path: FieldPath, rules: SecretRules, found: list[FieldPath]) -> None:
-    """Finds the paths of values of secret variables, elements of lists by their names where they have any."""
+def _variables(value: Any, rules: SecretRules) -> list[FieldPath]:
+    """Returns the paths of values of secret variables, elements of lists by their names where they have any.
+
+    Paths are made on the way back, as few walks find any.
+    """
+    found: list[FieldPath] = []
     if isinstance(value, dict | Mapping):  # a look at the abstract class costs most of the walk
         for key, each in value.items():
             if type(each) in _SCALARS:
                 continue
-            if key == "env" and isinstance(each, list):
-                found += _secret_variables(each, (*path, key), rules)
-            else:
-                _variables(each, (*path, key), rules, found)
+            is_env = key == "env" and isinstance(each, list)
+            if below := _secret_variables(each, rules) if is_env else _variables(each, rules):
+                found += [(key, *path) for path in below]
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            if type(each) not in _SCALARS:
-                _variables(each, (*path, _step(each, index)), rules, found)
+            if type(each) not in _SCALARS and (below := _variables(each, rules)):
+                step = _step(each, index)
+                found += [(step, *path) for path in below]
+    return found
 
 
-def _secret_variables(variables: list[Any], path: FieldPath, rules: SecretRules) -> Iterator[FieldPath]:
-    for index, each in enumerate(variables):
-        if isinstance(each, Mapping) and "value" in each and rules.names_secret(str(each.get("name") or "")):
-            yield (*path, _step(each, index), "value")
+def _secret_variables(variables: list[Any], rules: SecretRules) -> list[FieldPath]:
+    return [
+        (_step(each, index), "value")
+        for index, each in enumerate(variables)
+        if isinstance(each, Mapping) and "value" in each and rules.names_secret(str(each.get("name") or ""))
+    ]
 
 
 def _step(element: Any, index: int) -> int | ListKey:

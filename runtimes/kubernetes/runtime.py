@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -370,7 +369,7 @@ class KubernetesRuntime:
 
     async def _content(self, id_: KubernetesId, attributes: Mapping[str, Any]) -> Object:
         """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""
-        content = copy.deepcopy(_plain(attributes))
+        content = _plain(attributes)
         metadata = {
             name: value
             for name, value in (content.get("metadata") or {}).items()
@@ -422,13 +421,12 @@ def _bound(content: Object, expected: Identity | None) -> Object:
 
 
 def _plain(value: Any) -> Any:
-    """Turns read-only mappings and tuples into what JSON knows."""
-    match value:
-        case Mapping():
-            return {str(name): _plain(below) for name, below in value.items()}
-        case list() | tuple():
-            return [_plain(below) for below in value]
-    return value
+    """Returns a copy, with what JSON knows in place of read-only mappings and tuples."""
+    if isinstance(value, str | int | None):  # nearly all there is
+        return value
+    if isinstance(value, dict | Mapping):
+        return {str(name): _plain(below) for name, below in value.items()}
+    return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
 
 
 def _is_applied_by_us(live: Object) -> bool:

@@ -28,8 +28,6 @@ from urllib.parse import quote, urlencode
 
 import aiohttp
 from aiohttp import http_exceptions
-from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.client.rest import RESTClientObject
 from multidict import CIMultiDict
 
 from kcl.records import dataclass, field
@@ -41,6 +39,7 @@ from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
+from runtimes.kubernetes.rest_client import Configuration, RESTClientObject
 
 Query = Sequence[tuple[str, str]]
 

@@ -12,6 +12,7 @@ infrastructure would change it: it decides, for one, the order of environment va
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from kcl.records import dataclass
@@ -76,14 +77,17 @@ def diff_fields(
     screen_seal: Seal,
     chain: Callable[[FieldPath], Chain] = lambda path: (),
     referenced: tuple[FieldPath, ...] = (),
+    hidden: tuple[FieldPath, ...] | None = None,
 ) -> Fields:
     """Compares what is live with what would be, for one resource.
 
     `previous` is what the last release applied, sealed with `record_seal`; None if there is none. Secrets in the
     result are masked with `screen_seal`. `referenced` are fields whose values come from another resource: the
-    configuration says the same whatever that is, so they drifted only where somebody else set them.
+    configuration says the same whatever that is, so they drifted only where somebody else set them. `hidden` is what
+    `sensitive` says of the prediction, None where nobody asked it yet.
     """
-    judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain, referenced)
+    hidden = sensitive(prediction, screen_seal.rules) if hidden is None else hidden
+    judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain, referenced, hidden)
     keys = _identities(prediction)
     shown: list[FieldChange] = []
     defaulted = 0
@@ -276,12 +280,11 @@ class _Judge:
         screen_seal: Seal,
         chain: Callable[[FieldPath], Chain],
         referenced: tuple[FieldPath, ...],
+        hidden: tuple[FieldPath, ...],
     ) -> None:
-        self._referenced = referenced
+        self._referenced, self._sensitive = referenced, hidden
         self._prediction, self._chain, self._screen = prediction, chain, screen_seal
         self._desired = resource.attributes
-        self._sensitive = sensitive(prediction, screen_seal.rules)
-        self._now = sealed(self._desired, self._sensitive, record_seal) if previous is not None else None
         self._previous, self._record = previous, record_seal
         self._owners: tuple[FieldOwner, ...] = prediction.live.owners if prediction.live else ()
         self._is_ours = any(each.manager == OWN_MANAGER for each in self._owners)
@@ -331,10 +334,16 @@ class _Judge:
             for value in (find(self._prediction.before, path),)
         ]
 
+    @cached_property
+    def _now(self) -> Body:
+        """What is configured, as a record has it. Sealed where something differs: in most objects nothing does."""
+        found: Body = sealed(self._desired, self._sensitive, self._record)
+        return found
+
     def _class(self, path: FieldPath, op: Op) -> ChangeClass:
         if find(self._desired, path) is MISSING:
             return self._class_unsaid(path, op)
-        if self._previous is None or self._now is None:
+        if self._previous is None:
             # No record of what was applied. What we applied once and another manager holds now was taken over.
             taken = self._is_ours and self._actor(path) is not None and not self._owns(path)
             return ChangeClass.DRIFT if taken else ChangeClass.INTENDED

@@ -16,7 +16,6 @@ from runtimes.base import (
     Body,
     InvalidReference,
     KubernetesId,
-    PartlyUnknown,
     PlainPath,
     Reference,
     Resource,
@@ -29,7 +28,6 @@ from runtimes.base import (
 from workbench.engine.by_content import ByContent
 
 Node = TypeVar("Node", bound=Hashable)
-_NO_CONTAINERS = frozenset({int, bool, float, type(None)})
 
 
 def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[ResourceId]]:
@@ -52,25 +50,11 @@ def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[Re
 
 def reference_texts(body: Any) -> tuple[tuple[PlainPath, str], ...]:
     """Returns every text in a body that may hold references, with the path of its field."""
-    return _referring.get(body, None, lambda: tuple(_reference_texts(body, ())) if _refers(body) else ())
+    # in most bodies there is none, and each edit goes through all a stack says
+    return _referring.get(body, None, lambda: tuple(_reference_texts(body, ()))) if may_refer(body) else ()
 
 
 _referring: Final[ByContent[tuple[tuple[PlainPath, str], ...]]] = ByContent()
-
-
-def _refers(body: Any) -> bool:
-    """Whether there may be a reference: in most bodies there is none, and each edit goes through all a stack says."""
-    texts: list[str] = []
-    pending: list[Any] = [(body,)]
-    while pending:
-        container = pending.pop()
-        for each in container.values() if isinstance(container, Mapping) else container:
-            kind = type(each)
-            if kind is str or kind is PartlyUnknown:
-                texts.append(each)
-            elif kind not in _NO_CONTAINERS and isinstance(each, dict | list | tuple | Mapping):
-                pending.append(each)
-    return may_refer(texts)
 
 
 def _reference_texts(body: Any, path: PlainPath) -> Iterator[tuple[PlainPath, str]]:

@@ -25,6 +25,7 @@ from runtimes.base import (
     KubernetesId,
     ListKey,
     PartlyUnknown,
+    PathStep,
     Resource,
     ResourceId,
     TerraformId,
@@ -46,6 +47,7 @@ _NAME_CHARACTERS = 8
 """So many that two names in one mapping stay two."""
 _SHORTEST_NAME = 8
 _LONGEST_REMEMBERED = 1024
+_MOST_REMEMBERED = 1 << 14
 _MAY_BE_SECRET = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.S)
 """Names of entries that may be secret. Others are what fields are called: a repository must not hide which one it sets
 by making a Secret of its name."""
@@ -83,8 +85,13 @@ def _hides(text: str, secrets: frozenset[str], rules: SecretRules) -> bool:
     return rules.is_secret_text(text) or (bool(secrets) and secret_texts(secrets).hides(text))
 
 
-_hides_short = lru_cache(maxsize=1 << 14)(_hides)
-"""Remembered, as nearly all texts are the same in the next compilation, and names in the next resource."""
+@lru_cache(maxsize=16)
+def _looked_at(secrets: frozenset[str], rules: SecretRules) -> dict[str, bool]:
+    """Returns which short texts hide something, as far as they were looked at; it is filled by who looks.
+
+    Nearly all are the same in the next compilation, and names in the next resource.
+    """
+    return {}
 
 
 class Seal:
@@ -94,12 +101,13 @@ class Seal:
     hides what these are in.
     """
 
-    __slots__ = ("_key", "_rules", "_secrets")
+    __slots__ = ("_key", "_looked", "_rules", "_secrets")
 
     def __init__(self, key: bytes, secrets: frozenset[str] = frozenset(), rules: SecretRules = BUILT_IN) -> None:
         if len(key) < 16:
             raise ValueError("a seal needs a key of at least 16 bytes")
         self._key, self._secrets, self._rules = key, secrets, rules
+        self._looked = _looked_at(secrets, rules)
 
     def knowing(self, secrets: frozenset[str], rules: SecretRules = BUILT_IN) -> Seal:
         """Returns a seal with the same key, so the same digests, that hides these texts too."""
@@ -113,9 +121,17 @@ class Seal:
 
     def hides(self, value: Any) -> bool:
         if isinstance(value, str):
-            looked = _hides_short if len(value) <= _LONGEST_REMEMBERED else _hides
-            return looked(value, self._secrets, self._rules)
+            found = self._looked.get(value)
+            return self._look(value) if found is None else found
         return bool(self._secrets) and secret_texts(self._secrets).hides(value)
+
+    def _look(self, text: str) -> bool:
+        found = _hides(text, self._secrets, self._rules)
+        if len(text) <= _LONGEST_REMEMBERED:
+            if len(self._looked) >= _MOST_REMEMBERED:
+                self._looked.clear()
+            self._looked[text] = found
+        return found
 
     @classmethod
     def random(cls) -> Seal:
@@ -292,11 +308,20 @@ def is_sensitive(path: FieldPath, sensitive: Iterable[FieldPath]) -> bool:
 
 def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: FieldPath = ()) -> Any:
     """Returns the value with all at and below sensitive paths, and all the seal knows, as `Masked`, leaf by leaf."""
-    hidden = is_sensitive(path, sensitive)
-    if isinstance(value, Mapping):
-        return {seal.key(key): masked(each, sensitive, seal, (*path, key)) for key, each in value.items()}
+    rest = (each[len(path) :] for each in sensitive if len(each) > len(path) and starts_with(each, path))
+    return _masked(value, is_sensitive(path, sensitive), tuple(rest), seal)
+
+
+def _masked(value: Any, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) -> Any:
+    """`hidden` is all of the value, `below` are paths within it that are: mostly none, so that none are followed."""
+    if isinstance(value, dict | Mapping):
+        if below:
+            return {seal.key(key): _masked(each, *_stepped(hidden, below, key), seal) for key, each in value.items()}
+        return {seal.key(key): _masked(each, hidden, below, seal) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked_item(each, index, sensitive, seal, path) for index, each in enumerate(value)]
+        if below:
+            return [_masked_item(each, index, hidden, below, seal) for index, each in enumerate(value)]
+        return [_masked(each, hidden, below, seal) for each in value]
     if isinstance(value, Unknown):
         return value
     if isinstance(value, PartlyUnknown) and (hidden or seal.hides(value)):
@@ -316,14 +341,15 @@ def names_secret(value: Any) -> bool:
         return False
 
 
-def _masked_item(item: Any, index: int, sensitive: tuple[FieldPath, ...], seal: Seal, path: FieldPath) -> Any:
+def _masked_item(item: Any, index: int, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) -> Any:
     """Steps into a list element by whichever step the sensitive paths use for it: its index or its keys."""
-    for each in sensitive:
-        if len(each) > len(path) and each[: len(path)] == path:
-            step = each[len(path)]
-            if isinstance(step, ListKey) and step.matches(item):
-                return masked(item, sensitive, seal, (*path, step))
-    return masked(item, sensitive, seal, (*path, index))
+    named = (each[0] for each in below if isinstance(each[0], ListKey) and each[0].matches(item))
+    return _masked(item, *_stepped(hidden, below, next(named, index)), seal)
+
+
+def _stepped(hidden: bool, below: tuple[FieldPath, ...], step: PathStep) -> tuple[bool, tuple[FieldPath, ...]]:
+    rest = [each[1:] for each in below if each[0] == step]
+    return hidden or () in rest, tuple(each for each in rest if each)
 
 
 def sealed(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal) -> Any:

@@ -39,6 +39,7 @@ from runtimes.base import (
     followed,
     format_path,
     is_unknown,
+    may_refer,
     outputs_in,
     parts,
     refers,
@@ -133,6 +134,8 @@ def fill(
             secrets.update(part for each in used if each.is_secret for part in texts(each.value))
         return as_wanted(resource.id, path, made)
 
+    if not may_refer(resource.attributes):
+        return Filled(resource)
     attributes = _replaced(resource.attributes, filled)
     if attributes != resource.attributes:
         resource = replace(

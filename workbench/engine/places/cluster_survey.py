@@ -41,7 +41,7 @@ from workbench.engine.ignoring import Sent, left_to_others
 from workbench.engine.masking import masked, secrets_at
 from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.places.place import Found
-from workbench.engine.places.surveying import Surveying
+from workbench.engine.places.surveying import Seals, Surveying
 from workbench.engine.pruning import Pruned, Pruning, labels_of, released_as
 from workbench.engine.release import ReleasedResource
 from workbench.engine.spec import Spec, place_of
@@ -62,6 +62,7 @@ class ClusterSurvey:
         self._ids = values.ids(spec)
         self._predictions: dict[ResourceId, Prediction] = {}
         self._filled: dict[ResourceId, Filled] = {}
+        self._hidden: dict[ResourceId, tuple[FieldPath, ...]] = {}
         self._sent: dict[ResourceId, Sent] = {}
         self._taken_away: dict[ResourceId, frozenset[FieldPath]] = {}
         self._references = {
@@ -139,10 +140,9 @@ class ClusterSurvey:
         if prediction.live:
             self._uids.add(prediction.live.identity.uid)
         self._predictions[resource.id], self._filled[resource.id] = prediction, filled
-        bodies = (prediction.before, prediction.after, prediction.live.body if prediction.live else None)
-        self._surveying.learn(
-            text for body in bodies for text in secrets_at(body, sensitive(prediction, self._spec.rules))
-        )
+        hidden = self._hidden[resource.id] = sensitive(prediction, self._surveying.initial_seals.screen.rules)
+        bodies = {id(each): each for each in (prediction.before, prediction.after) if each is not None}
+        self._surveying.learn(text for body in bodies.values() for text in secrets_at(body, hidden))
 
     async def _left_to_others(self, resource: Resource) -> Resource:
         """Returns what is sent of a resource of which rules leave fields to others. Raises `RuntimeFailure`."""
@@ -165,13 +165,10 @@ class ClusterSurvey:
 
     def found(self) -> Found:
         """Makes changes of the answers, now that all that is secret is known."""
-        screen = self._surveying.seals.screen
+        seals = self._surveying.seals
         return Found(
-            {
-                id_: self._change(Address(self._cluster, id_), self._resource(id_), self._filled[id_], prediction)
-                for id_, prediction in self._predictions.items()
-            },
-            tuple(replace(each, before=masked(each.before, (), screen)) for each in self._pruned.deletions),
+            {id_: self._change(id_, prediction, seals) for id_, prediction in self._predictions.items()},
+            tuple(replace(each, before=masked(each.before, (), seals.screen)) for each in self._pruned.deletions),
             tuple(self._problems),
             (*self._pruned.warnings, *self._review_warnings),
             tuple(self._pruned.gaps),
@@ -240,9 +237,10 @@ class ClusterSurvey:
         prediction = self._predictions.get(definition) if definition else None
         return prediction is not None and prediction.live is None
 
-    def _change(self, address: Address, resource: Resource, filled: Filled, prediction: Prediction) -> Change:
+    def _change(self, id_: ResourceId, prediction: Prediction, seals: Seals) -> Change:
+        address, resource, filled = Address(self._cluster, id_), self._resource(id_), self._filled[id_]
         released = self._surveying.prior.resources.get(address) if self._surveying.prior is not None else None
-        seals = self._surveying.seals
+        hidden = self._hidden[resource.id]
         fields = diff_fields(
             prediction,
             filled.resource,
@@ -250,13 +248,13 @@ class ClusterSurvey:
             record_seal=seals.record,
             screen_seal=seals.screen,
             chain=lambda path: self._spec.chain(resource.id, path),
+            hidden=hidden,
             referenced=tuple(
                 values.field_path(filled.resource.attributes, each, prediction.list_keys)
                 for each in filled.referenced
                 if find(filled.resource.attributes, each) is not MISSING
             ),
         )
-        hidden = sensitive(prediction, self._spec.rules)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
         live = prediction.live
         after = masked(prediction.after, hidden, seals.screen)

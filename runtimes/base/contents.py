@@ -1,0 +1,18 @@
+"""A quick look at plain data as a whole, before anybody goes through it part by part."""
+
+from __future__ import annotations
+
+import marshal
+from typing import Any
+
+
+def may_hold(content: Any, *signs: bytes) -> bool:
+    """Whether one of these ASCII texts may occur in a text or name of the content; False where none does.
+
+    `marshal` writes texts as they are, in C. What it does not write, as it is more than plain data, may hold anything.
+    """
+    try:
+        written = marshal.dumps(content)
+    except ValueError:
+        return True
+    return any(sign in written for sign in signs)
