@@ -286,6 +286,27 @@ class BulkReadable(Protocol):
         """
 
 
+class Labelled(Protocol):
+    """What carries some labels: found while `run` runs, each answer as soon as it can be given."""
+
+    async def run(self) -> None:
+        """Looks for everything; raises no `RuntimeFailure`, which the answers do."""
+
+    async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Body]:
+        """As `BulkReadable.read_many`."""
+
+    async def owned(self, known: Collection[str]) -> Owned:
+        """As `Runtime.owned`."""
+
+
+@runtime_checkable
+class Labelling(Protocol):
+    """A runtime that looks once for all that carries labels, for those who compare and those who delete."""
+
+    def labelled(self, labels: Mapping[str, str], ids: Collection[ResourceId] = ()) -> Labelled:
+        """Nothing is asked before it runs. Of what these ids may be it finds first."""
+
+
 @runtime_checkable
 class Enumerable(Protocol):
     """A runtime that tells everything that is in a namespace, whoever made it."""

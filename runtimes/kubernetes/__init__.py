@@ -2,10 +2,13 @@
 
     kubeconfig    contexts and users of kubeconfig files, parsed
     credentials   request headers from them, renewed as they run out
+    rest_client   the REST client of `kubernetes.aio`, without the rest of that package
     transport     the only HTTP: time limits, what is repeated, errors
     failures      from the server's Status to our errors
     lost          why no answer came, in words
     discovery     which kinds are served under which paths
+    together      requests in flight together, none of which outlives the failure of another
+    listing       every kind listed once: what carries the labels of a stack
     apply_body    the bytes of a server-side apply, which a YAML reader reads
     client        the verbs of the API over dict bodies
     fields        managedFields: owners, list keys, conflicts

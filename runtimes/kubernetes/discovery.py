@@ -17,6 +17,7 @@ from typing import Any
 
 from kcl.records import dataclass
 from runtimes.base import NotThere, RuntimeFailure
+from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Transport, path_of
 
 _AGGREGATED = ",".join(
@@ -51,9 +52,12 @@ class Discovery:
         self._transport = transport
         self._served: dict[str, dict[str, ApiResource]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._asking: asyncio.Event | None = None
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:
         """Raises `NotThere` if the cluster does not serve the kind."""
+        if api_version not in self._served and self._asking is not None:
+            await self._asking.wait()
         known = api_version in self._served
         kinds = await self._kinds(api_version)
         if kind not in kinds and known:
@@ -72,8 +76,18 @@ class Discovery:
         return kind in await self._kinds(api_version, again=True)
 
     async def every(self) -> tuple[ApiResource, ...]:
-        """Returns each kind once, in the first version of its group that has it: the preferred one, most often."""
-        core, groups = await asyncio.gather(
+        """Returns each kind once, in the first version of its group that has it: the preferred one, most often.
+
+        Who wants one kind meanwhile waits for this answer instead of asking for its group version.
+        """
+        asking = self._asking = asyncio.Event()
+        try:
+            return await self._every()
+        finally:
+            asking.set()
+
+    async def _every(self) -> tuple[ApiResource, ...]:
+        core, groups = await together(
             *(self._transport.call("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis"))
         )
         with self._as_served():
@@ -85,12 +99,14 @@ class Discovery:
             if not _is_aggregated(groups.body):
                 served.update((version, None) for version in _listed_versions(groups.body))
         unknown = [version for version, kinds in served.items() if kinds is None]
-        fetched = await asyncio.gather(*(self._kinds(version, again=True) for version in unknown))
+        fetched = await together(*(self._kinds(version, again=True) for version in unknown))
         served.update(dict(zip(unknown, fetched, strict=True)))
         found: dict[tuple[str, str], ApiResource] = {}
         for version, kinds in served.items():
             for kind, resource in (kinds or {}).items():
                 found.setdefault((version.rpartition("/")[0], kind), resource)
+        if not found:  # taken for an answer, it would say that there is nothing of any kind
+            raise self._no_api("says that it serves nothing")
         return tuple(found.values())
 
     async def _kinds(self, api_version: str, *, again: bool = False) -> dict[str, ApiResource]:
@@ -127,11 +143,11 @@ class Discovery:
         try:
             yield
         except (KeyError, TypeError, AttributeError):
-            raise RuntimeFailure(
-                "what it says it serves is not as an API server says it",
-                target=self._transport.place,
-                hint="does the address in the kubeconfig lead to an API server?",
-            ) from None
+            raise self._no_api("what it says it serves is not as an API server says it") from None
+
+    def _no_api(self, message: str) -> RuntimeFailure:
+        hint = "does the address in the kubeconfig lead to an API server?"
+        return RuntimeFailure(message, target=self._transport.place, hint=hint)
 
 
 def _is_aggregated(document: Any) -> bool:

@@ -56,6 +56,7 @@ from runtimes.kubernetes.objects import (
     status,
     uid_of,
 )
+from runtimes.kubernetes.together import together
 
 MANAGER = "workbench-recovery"
 _RECORD_LABELS = {"app.kubernetes.io/managed-by": MANAGER}
@@ -105,7 +106,7 @@ class KubernetesOperations:
         if request.nodes:
             wanted.append(("Node", ""))
         found: dict[str, list[Object]] = {kind: [] for kind in _KINDS}
-        lists = await asyncio.gather(*(listed(kind, namespace) for kind, namespace in wanted))
+        lists = await together(*(listed(kind, namespace) for kind, namespace in wanted))
         for (kind, _), objects in zip(wanted, lists, strict=True):
             found[kind] += objects
         controllers = {uid_of(each): each for kind in _CONTROLLERS for each in found[kind]}

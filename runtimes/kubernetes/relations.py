@@ -27,6 +27,7 @@ from runtimes.kubernetes.objects import (
     spec,
     uid_of,
 )
+from runtimes.kubernetes.together import together
 
 _PARALLEL = 6
 _DEEPEST = 8
@@ -254,7 +255,7 @@ class _Around:
 
     async def look(self) -> None:
         kinds = _IN_NAMESPACE if self._id.namespace else _OF_CLUSTER.get(self._id.kind, ())
-        lists = await asyncio.gather(*(self._list(each) for each in kinds))
+        lists = await together(*(self._list(each) for each in kinds))
         self._found = [
             {**each, "kind": kind, "apiVersion": _VERSIONS[kind]}
             for kind, objects in zip(kinds, lists, strict=True)
@@ -325,7 +326,7 @@ class _Around:
             elif each.how not in known.how:
                 is_optional = known.is_optional and each.is_optional
                 named[each.id] = Reference(each.id, f"{known.how}, {each.how}", is_optional)
-        reads = await asyncio.gather(*(self._read(each) for each in named))
+        reads = await together(*(self._read(each) for each in named))
         found = [
             Related(each.id, each.how, presence, each.is_optional)
             for each, (presence, _) in zip(named.values(), reads, strict=True)

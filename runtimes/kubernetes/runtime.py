@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -32,7 +31,6 @@ from runtimes.base import (
     ReadRequest,
     Rejected,
     ResourceId,
-    RuntimeFailure,
     WatchReport,
     WatchRequest,
 )
@@ -41,10 +39,9 @@ from runtimes.base.metrics import Usage
 from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, TableReport
 from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
-from runtimes.kubernetes import attaching, fields, log_feed, metrics, normalize, relations, tables
+from runtimes.kubernetes import attaching, fields, listing, log_feed, metrics, normalize, relations, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
-from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.operations import KubernetesOperations
@@ -57,13 +54,9 @@ from runtimes.kubernetes.tree import occurrence
 from runtimes.kubernetes.watch import watching
 
 _ATTEMPTS = 10
-_PARALLEL_LISTS = 8
-_FEWEST_LISTED = 4  # so many reads of single objects are dearer than a list
 # No object has this version, so an apply that carries it can only create: the server ignores it for a missing object
 # and refuses it for one that is there.
 _VERSION_OF_NOTHING = "1"
-# Copies that controllers make with the labels of what they belong to.
-_MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
 _IDENTITY_SECONDS = 30.0
 _LONGEST_UID = 128
 
@@ -161,27 +154,12 @@ class KubernetesRuntime:
         )
 
     async def read_many(self, ids: Collection[ResourceId], labels: Mapping[str, str]) -> Mapping[ResourceId, Object]:
-        """See `BulkReadable`: one list for each kind and namespace of which several are wanted."""
-        groups: dict[tuple[str, str, str], list[KubernetesId]] = {}
-        for each in map(_kubernetes, ids):
-            groups.setdefault((each.api_version, each.kind, each.namespace), []).append(each)
-        gate = asyncio.Semaphore(_PARALLEL_LISTS)
-        found: dict[ResourceId, Object] = {}
+        """See `BulkReadable`."""
+        return await listing.read_many(self._client, [_kubernetes(each) for each in ids], labels)
 
-        async def list_group(wanted: list[KubernetesId]) -> None:
-            async with gate:
-                try:
-                    namespace = await self._client.namespace_of(wanted[0])
-                    resource = await self._client.discovery.resource(wanted[0].api_version, wanted[0].kind)
-                    listing = await self._client.list(resource, namespace, labels=_selector(labels))
-                except RuntimeFailure:
-                    return  # reading them one by one meets the same failure, or does not
-            by_name = {str(live["metadata"].get("name")): live for live in listing.items}
-            found.update({each: by_name[each.name] for each in wanted if each.name in by_name})
-
-        worthwhile = [each for each in groups.values() if len(each) >= _FEWEST_LISTED]
-        await asyncio.gather(*map(list_group, worthwhile))
-        return found
+    def labelled(self, labels: Mapping[str, str], ids: Collection[ResourceId] = ()) -> listing.Labelled:
+        """See `Labelling`."""
+        return listing.Labelled(self._client, labels, map(_kubernetes, ids))
 
     async def apply(self, request: ApplyRequest) -> LiveResource:
         id_ = _kubernetes(request.resource.id)
@@ -272,52 +250,19 @@ class KubernetesRuntime:
         return attaching.connecting(self._client, pod, port)
 
     async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
-        """Finds what was applied by the workbench and carries the labels, apart from what another object owns.
-
-        Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
-        never applied, so they are not ours to prune.
-        """
-        kinds = [
-            each
-            for each in await self._client.discovery.every()
-            if {"list", "patch"} <= each.verbs and each.kind not in _MADE_BY_CONTROLLERS
-        ]
-        found, unlisted = await self._listed(kinds, labels=_selector(labels))
-        others = [each for each in found if each["metadata"].get("uid") not in known]
-        ours = [each for each in others if _is_applied_by_us(each) and not each["metadata"].get("ownerReferences")]
-        return Owned(_by_id(ours), unlisted)
+        """See `listing.Labelled.owned`."""
+        found = self.labelled(labels)
+        await found.run()
+        return await found.owned(known)
 
     async def contents(self, namespace: str) -> Owned | None:
         """See `Enumerable`."""
         if await self._client.get(KubernetesId("v1", "Namespace", "", namespace)) is None:
             return None
-        kinds = [
-            each
-            for each in await self._client.discovery.every()
-            if each.is_namespaced and {"list", "patch"} <= each.verbs and each.kind not in _MADE_BY_CONTROLLERS
-        ]
-        found, unlisted = await self._listed(kinds, namespace)
-        return Owned(_by_id(found), unlisted)
-
-    async def _listed(
-        self, kinds: Sequence[ApiResource], namespace: str = "", labels: str = ""
-    ) -> tuple[list[Object], tuple[str, ...]]:
-        """Returns the objects of many kinds, and the kinds that may not be listed."""
-        gate = asyncio.Semaphore(_PARALLEL_LISTS)
-        unlisted: set[str] = set()
-
-        async def listed(resource: ApiResource) -> tuple[Object, ...]:
-            async with gate:
-                try:
-                    return (await self._client.list(resource, namespace, labels=labels)).items
-                except NotThere:
-                    return ()  # its definition was deleted since
-                except (Forbidden, Rejected):
-                    unlisted.add(resource.kind)
-                    return ()
-
-        lists = await asyncio.gather(*map(listed, kinds))
-        return [each for objects in lists for each in objects], tuple(sorted(unlisted))
+        lists = listing.KindLists(self._client, namespace=namespace)
+        await lists.run()
+        found, unlisted = await lists.all()
+        return Owned(listing.by_id(found), unlisted)
 
     async def _taken(self, id_: KubernetesId, expected: Identity, taken_away: frozenset[FieldPath]) -> Identity:
         """Makes fields of others ours, so that the apply that follows takes them away; returns what that is bound to.
@@ -397,19 +342,6 @@ def _kubernetes(id_: ResourceId) -> KubernetesId:
     return id_
 
 
-def _by_id(found: Sequence[Object]) -> tuple[LiveResource, ...]:
-    """The objects in the order of their ids, each once: some are listed under two versions."""
-    by_uid: dict[str, LiveResource] = {}
-    for live in found:
-        resource = normalize.live_resource(KubernetesId.of(live), live)
-        by_uid.setdefault(resource.identity.uid, resource)
-    return tuple(sorted(by_uid.values(), key=lambda each: str(each.id)))
-
-
-def _selector(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={text}" for name, text in sorted(labels.items()))
-
-
 def _bound(content: Object, expected: Identity | None) -> Object:
     """Binds a body to the state it was planned for, or to there being none."""
     tie = (
@@ -427,12 +359,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict | Mapping):
         return {str(name): _plain(below) for name, below in value.items()}
     return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
-
-
-def _is_applied_by_us(live: Object) -> bool:
-    return any(
-        entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" for entry in fields.entries(live)
-    )
 
 
 def _last_writer(live: Object) -> str:

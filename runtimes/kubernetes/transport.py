@@ -193,9 +193,11 @@ class Transport:
         self._rest: RESTClientObject | None = None
         self._certificate: ClientCertificate | None = None
         self._retired: list[RESTClientObject] = []
+        self._is_closed = False
         self._logins: frozenset[str] = frozenset()
 
     async def close(self) -> None:
+        self._is_closed = True
         clients = [*self._retired, *([self._rest] if self._rest else [])]
         self._rest, self._retired = None, []
         async with AsyncExitStack() as closing:  # every one, though who closes is interrupted
@@ -449,6 +451,8 @@ class Transport:
         return response
 
     def _client(self, grant: Grant) -> RESTClientObject:
+        if self._is_closed:  # else what comes late would open connections that nobody closes
+            raise Unreachable("its connections were closed", target=self.place)
         if self._rest is None or grant.certificate != self._certificate:
             if self._rest is not None:
                 self._retired.append(self._rest)

@@ -15,6 +15,7 @@ from kcl.records import dataclass, field
 from runtimes.base import (
     Address,
     KubernetesId,
+    Labelled,
     LiveResource,
     NotThere,
     ReadRequest,
@@ -55,9 +56,9 @@ class Pruning:
     state: Seal = field(repr=False)
     adopts: bool = False
 
-    async def run(self, runtime: Runtime) -> Pruned:
-        """Raises `RuntimeFailure`."""
-        owned = await runtime.owned(self.labels, self.seen)
+    async def run(self, runtime: Runtime, labelled: Labelled | None = None) -> Pruned:
+        """Raises `RuntimeFailure`. `labelled` looks for what carries the labels already."""
+        owned = await (labelled.owned(self.seen) if labelled else runtime.owned(self.labels, self.seen))
         found = [*owned.resources, *await self._unlisted_but_released(runtime, owned.resources)]
         wanted = {without_version(each) for each in self.wanted}
         deletions: list[Change] = []

@@ -210,6 +210,17 @@ async def test_the_registry_connects_by_name(tmp_path: Path) -> None:
         connect(RuntimeType.TERRAFORM, {})
 
 
+def test_the_client_loads_what_it_uses_of_its_package_and_leaves_the_package_to_others() -> None:
+    code = (
+        "import sys, runtimes.kubernetes.transport\n"
+        "unused = {'kubernetes', 'pydantic', 'oauthlib', 'requests', 'urllib3'} & set(sys.modules)\n"
+        "assert not unused, unused\n"
+        "import kubernetes.aio.client.rest; from kubernetes.aio.client import ApiClient\n"
+        "assert ApiClient.__module__ and kubernetes.aio.client.rest.RESTClientObject\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
 def test_the_registry_imports_no_client_by_itself() -> None:
     code = "import sys, runtimes.registry; assert not {'kubernetes', 'aiohttp'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

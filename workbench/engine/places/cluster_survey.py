@@ -17,6 +17,8 @@ from runtimes.base import (
     FieldOwner,
     FieldPath,
     KubernetesId,
+    Labelled,
+    Labelling,
     LiveResource,
     PlanRequest,
     Prediction,
@@ -73,6 +75,7 @@ class ClusterSurvey:
         self._pruned = Pruned()
         self._uids: set[str] = set()
         self._observed: Mapping[ResourceId, Body] = {}
+        self._labelled: Labelled | None = None
         self._definitions = dict(_definitions(spec))
         self._scope = anyio.CancelScope()
         self._review_warnings: tuple[str, ...] = ()
@@ -80,26 +83,37 @@ class ClusterSurvey:
     async def run(self, prune: bool) -> None:
         first = [each for each in self._spec if _is_ground(each.id)]
         rest = [each for each in self._spec if not _is_ground(each.id) and each.id in self._own]
-        with self._scope:
-            await self._each(first, lambda each: self._ask(each, frozenset()))
-            new = frozenset(
-                id_.name
-                for id_, each in self._predictions.items()
-                if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.live is None
-            )
-            # what refers to another object of the cluster is asked about after that one
-            await self._observe(rest)
-            order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
-            for wave in order:
-                await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
-            if prune:
-                await self._prune()
-            await self._review_deletions()
+        if prune and isinstance(self._runtime, Labelling):
+            self._labelled = self._runtime.labelled(self._surveying.labels, [each.id for each in rest])
+        async with anyio.create_task_group() as tasks:
+            with self._scope:
+                if self._labelled is not None:
+                    tasks.start_soon(self._labelled.run)
+                await self._compare(first, rest)
+                if prune:
+                    await self._prune()
+                await self._review_deletions()
+            tasks.cancel_scope.cancel()  # nobody waits for what is still looked for
 
-    async def _observe(self, resources: Sequence[Resource]) -> None:
+    async def _compare(self, first: Sequence[Resource], rest: Sequence[Resource]) -> None:
+        await self._each(first, lambda each: self._ask(each, frozenset()))
+        new = frozenset(
+            id_.name
+            for id_, each in self._predictions.items()
+            if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.live is None
+        )
+        # what refers to another object of the cluster is asked about after that one
+        await self._observe([each.id for each in rest])
+        order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
+        for wave in order:
+            await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
+
+    async def _observe(self, ids: Sequence[ResourceId]) -> None:
         """Reads at once what carries the labels of the stack; the rest is read one by one."""
-        if isinstance(self._runtime, BulkReadable):
-            self._observed = await self._runtime.read_many([each.id for each in resources], self._surveying.labels)
+        if self._labelled is not None:
+            self._observed = await self._labelled.observed(ids)
+        elif isinstance(self._runtime, BulkReadable):
+            self._observed = await self._runtime.read_many(ids, self._surveying.labels)
 
     async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
         limit = anyio.CapacityLimiter(AT_ONCE)
@@ -302,7 +316,7 @@ class ClusterSurvey:
             self._surveying.adopts,
         )
         try:
-            pruned = await pruning.run(self._runtime)
+            pruned = await pruning.run(self._runtime, self._labelled)
         except RuntimeFailure as error:
             self._problems.append(Problem.of(self._cluster, error))
             return

@@ -1,0 +1,205 @@
+"""Listing every kind that a cluster serves, and what of it carries the labels of a stack.
+
+Two want to know what carries them. What an apply would change is compared with what is there, which is most of it; what
+is left is to be deleted. So everything is listed once, while others go on: the kinds that are compared come first, and
+who compares them waits for no other; who deletes waits for all.
+
+Nothing is left out because this machine never applied such a kind: another one may have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from kcl.records import dataclass, field
+from runtimes.base import Forbidden, KubernetesId, LiveResource, NotThere, Owned, Rejected, ResourceId, RuntimeFailure
+from runtimes.kubernetes import fields, normalize
+from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
+from runtimes.kubernetes.discovery import ApiResource
+from runtimes.kubernetes.together import together
+
+PARALLEL_LISTS = 8
+# Copies that controllers make with the labels of what they belong to.
+_MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
+_FEWEST_LISTED = 4  # so many reads of single objects are dearer than a list
+
+Kind = tuple[str, str]
+"""The version and the name of a kind."""
+
+
+@dataclass(slots=True)
+class _List:
+    """The list of one kind. `items` None: there is none (yet); `is_refused` where we may not have it."""
+
+    resource: ApiResource
+    items: tuple[Object, ...] | None = field(default=None, repr=False)
+    is_refused: bool = False
+    has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class KindLists:
+    """Lists of all kinds that may hold what somebody applied; those of `first` before the others."""
+
+    def __init__(self, client: Client, *, namespace: str = "", labels: str = "", first: Collection[Kind] = ()) -> None:
+        self._client, self._namespace, self._labels, self._first = client, namespace, labels, first
+        self._lists: dict[Kind, _List] = {}
+        self._failure: RuntimeFailure | None = None
+        self._are_kinds_known = asyncio.Event()
+
+    async def run(self) -> None:
+        """Lists everything. What fails is raised to those who want what it would have told.
+
+        A kind that may not be listed is one of which nothing is known; any other failure concerns all of them.
+        """
+        try:
+            kinds = [each for each in await self._client.discovery.every() if self._may_hold(each)]
+        except RuntimeFailure as error:
+            self._failure, kinds = error, []
+        kinds.sort(key=lambda each: _kind(each) not in self._first)
+        self._lists = {_kind(each): _List(each) for each in kinds}
+        self._are_kinds_known.set()
+        gate = asyncio.Semaphore(PARALLEL_LISTS)
+        try:
+            await together(*(self._list(each, gate) for each in self._lists.values()))
+        except RuntimeFailure as error:
+            self._failure = error
+        finally:
+            for each in self._lists.values():
+                each.has_ended.set()
+
+    async def listed(self, kind: Kind) -> tuple[Object, ...] | None:
+        """Waits for the list of one kind; None where there is none."""
+        await self._are_kinds_known.wait()
+        found = self._lists.get(kind)
+        if found is None:
+            return None
+        await found.has_ended.wait()
+        return found.items
+
+    async def all(self) -> tuple[list[Object], tuple[str, ...]]:
+        """Waits for the objects of all lists, and the kinds that may not be listed; raises `RuntimeFailure`."""
+        await self._are_kinds_known.wait()
+        for each in self._lists.values():
+            await each.has_ended.wait()
+        if self._failure is not None:
+            raise self._failure
+        found = [one for each in self._lists.values() for one in each.items or ()]
+        return found, tuple(sorted({each.resource.kind for each in self._lists.values() if each.is_refused}))
+
+    def _may_hold(self, resource: ApiResource) -> bool:
+        is_there = resource.is_namespaced or not self._namespace
+        return is_there and {"list", "patch"} <= resource.verbs and resource.kind not in _MADE_BY_CONTROLLERS
+
+    async def _list(self, wanted: _List, gate: asyncio.Semaphore) -> None:
+        async with gate:
+            try:
+                listing = await self._client.list(wanted.resource, self._namespace, labels=self._labels)
+                wanted.items = listing.items
+            except NotThere:
+                wanted.items = ()  # its definition was deleted since
+            except (Forbidden, Rejected):
+                wanted.is_refused = True
+        wanted.has_ended.set()
+
+
+class Labelled:
+    """See `runtimes.base.Labelled`."""
+
+    def __init__(self, client: Client, labels: Mapping[str, str], ids: Iterable[KubernetesId] = ()) -> None:
+        self._client, self._labels = client, labels
+        first = {(each.api_version, each.kind) for each in ids}
+        self._lists = KindLists(client, labels=selector(labels), first=first)
+
+    async def run(self) -> None:
+        await self._lists.run()
+
+    async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Object]:
+        """Where a kind may not be listed in all namespaces, those that are wanted are."""
+        found: dict[ResourceId, Object] = {}
+        rest: list[KubernetesId] = []
+        for kind, wanted in _by_kind(ids).items():
+            if (listed := await self._lists.listed(kind)) is None:
+                rest += wanted
+                continue
+            by_place = {
+                (each["metadata"].get("namespace") or "", each["metadata"].get("name")): each for each in listed
+            }
+            for id_ in wanted:
+                place = (await self._client.namespace_of(id_), id_.name)
+                if place in by_place:
+                    found[id_] = by_place[place]
+        return {**found, **(await read_many(self._client, rest, self._labels))}
+
+    async def owned(self, known: Collection[str]) -> Owned:
+        """Tells what was applied by the workbench apart from what another object owns.
+
+        Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
+        never applied, so they are not ours to prune.
+        """
+        found, unlisted = await self._lists.all()
+        others = [each for each in found if each["metadata"].get("uid") not in known]
+        ours = [each for each in others if _is_applied_by_us(each) and not each["metadata"].get("ownerReferences")]
+        return Owned(by_id(ours), unlisted)
+
+
+async def read_many(
+    client: Client, ids: Collection[ResourceId], labels: Mapping[str, str]
+) -> Mapping[ResourceId, Object]:
+    """See `BulkReadable`: one list for each kind and namespace of which several are wanted."""
+    gate = asyncio.Semaphore(PARALLEL_LISTS)
+    found: dict[ResourceId, Object] = {}
+
+    async def list_group(wanted: list[KubernetesId]) -> None:
+        async with gate:
+            try:
+                namespace = await client.namespace_of(wanted[0])
+                resource = await client.discovery.resource(wanted[0].api_version, wanted[0].kind)
+                listing = await client.list(resource, namespace, labels=selector(labels))
+            except RuntimeFailure:
+                return  # reading them one by one meets the same failure, or does not
+        by_name = {str(live["metadata"].get("name")): live for live in listing.items}
+        found.update({each: by_name[each.name] for each in wanted if each.name in by_name})
+
+    groups: dict[tuple[Kind, str], list[KubernetesId]] = {}
+    for kind, wanted in _by_kind(ids).items():
+        for each in wanted:
+            groups.setdefault((kind, each.namespace), []).append(each)
+    await together(*(list_group(each) for each in groups.values() if len(each) >= _FEWEST_LISTED))
+    return found
+
+
+def selector(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={text}" for name, text in sorted(labels.items()))
+
+
+def by_id(found: Iterable[Object]) -> tuple[LiveResource, ...]:
+    """The objects in the order of their ids, each once: some are listed under two versions."""
+    by_uid: dict[str, LiveResource] = {}
+    for live in found:
+        resource = normalize.live_resource(KubernetesId.of(live), live)
+        by_uid.setdefault(resource.identity.uid, resource)
+    return tuple(sorted(by_uid.values(), key=lambda each: str(each.id)))
+
+
+def _kind(resource: ApiResource) -> Kind:
+    return resource.api_version, resource.kind
+
+
+def _place(metadata: Object) -> tuple[Any, Any]:
+    return metadata.get("namespace") or "", metadata.get("name")
+
+
+def _by_kind(ids: Iterable[ResourceId]) -> dict[Kind, list[KubernetesId]]:
+    found: dict[Kind, list[KubernetesId]] = {}
+    for each in ids:
+        if isinstance(each, KubernetesId):
+            found.setdefault((each.api_version, each.kind), []).append(each)
+    return found
+
+
+def _is_applied_by_us(live: Object) -> bool:
+    return any(
+        entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" for entry in fields.entries(live)
+    )

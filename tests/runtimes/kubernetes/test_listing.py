@@ -1,0 +1,159 @@
+"""What carries labels is listed once, for those who compare and those who delete; a failed list is no empty one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runtimes.base import Forbidden, KubernetesId, RuntimeFailure, Unreachable
+from runtimes.kubernetes.discovery import Discovery
+from runtimes.kubernetes.runtime import KubernetesRuntime
+from runtimes.kubernetes.together import together
+from runtimes.kubernetes.transport import Reply
+from tests.runtimes.kubernetes.conftest import Place
+
+LABELS = {"stack": "here"}
+
+
+async def labelled_maps(place: Place, count: int) -> list[KubernetesId]:
+    bodies = [place.config_map(f"settings-{each}", a="1") for each in range(count)]
+    for each in bodies:
+        each["metadata"]["labels"] = LABELS
+        await place.apply(each)
+    return [KubernetesId.of(each) for each in bodies]
+
+
+def answering(place: Place, answer: Callable[[str], None]) -> Counter[str]:
+    """Has `answer` a look at each path that is asked for, which it may fail; returns how often each was."""
+    transport = place.runtime._client._transport
+    call, asked = transport.call, Counter[str]()
+
+    async def looked_at(method: str, path: str, **rest: Any) -> Reply:
+        asked[path] += 1
+        answer(path)
+        return await call(method, path, **rest)
+
+    transport.call = looked_at  # type: ignore[method-assign]  # to count requests, and to fail some
+    return asked
+
+
+async def test_what_is_compared_and_what_is_owned_take_one_list_of_each_kind(sandboxed: Place) -> None:
+    ids = await labelled_maps(sandboxed, 6)
+    asked = answering(sandboxed, lambda path: None)
+    found = sandboxed.runtime.labelled(LABELS, ids[:5])
+    _, observed = await asyncio.gather(found.run(), found.observed(ids[:5]))
+    assert {each: live["metadata"]["name"] for each, live in observed.items()} == {each: each.name for each in ids[:5]}
+    uids = {live["metadata"]["uid"] for live in observed.values()}
+    owned = await found.owned(uids)
+    assert ([each.id for each in owned.resources], owned.unlisted) == ([ids[5]], ())
+    assert asked["/api/v1/configmaps"] == 1 and asked["/apis/apps/v1/deployments"] == 1
+    assert [path for path, times in asked.items() if times > 1] == []
+
+
+async def test_who_compares_waits_for_no_other_kind(sandboxed: Place) -> None:
+    ids = await labelled_maps(sandboxed, 1)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    transport = sandboxed.runtime._client._transport
+    call, goes_on = transport.call, asyncio.Event()
+
+    async def slow(method: str, path: str, **rest: Any) -> Reply:
+        if path not in ("/api", "/apis", "/api/v1/configmaps"):
+            await goes_on.wait()
+        return await call(method, path, **rest)
+
+    transport.call = slow  # type: ignore[method-assign]  # all other kinds keep their answers back
+    running = asyncio.ensure_future(found.run())
+    assert set(await found.observed(ids)) == set(ids)
+    assert not running.done()
+    goes_on.set()
+    assert [each.id for each in (await found.owned(())).resources] == ids
+    await running
+
+
+async def test_where_not_all_namespaces_may_be_listed_the_ones_that_are_wanted_are(sandboxed: Place) -> None:
+    ids = await labelled_maps(sandboxed, 5)
+
+    def refuse(path: str) -> None:
+        if path == "/api/v1/configmaps":
+            raise Forbidden("no", target="here")
+
+    asked = answering(sandboxed, refuse)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    await found.run()
+    assert set(await found.observed(ids)) == set(ids)
+    assert asked[f"/api/v1/namespaces/{sandboxed.namespace}/configmaps"] == 1
+    owned = await found.owned(())
+    assert (owned.resources, owned.unlisted) == ((), ("ConfigMap",)), "what is not known is said"
+
+
+@pytest.mark.parametrize("broken", ["/apis/batch/v1/jobs", "/apis"])
+async def test_a_list_that_fails_is_not_an_empty_one(sandboxed: Place, broken: str) -> None:
+    ids = await labelled_maps(sandboxed, 4)
+
+    def fail(path: str) -> None:
+        if path == broken:
+            raise RuntimeFailure("the list broke", target="here")
+
+    answering(sandboxed, fail)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    await found.run()
+    assert set(await found.observed(ids)) == set(ids), "what is compared is read all the same"
+    with pytest.raises(RuntimeFailure, match="the list broke"):
+        await found.owned(())
+    with pytest.raises(RuntimeFailure, match="the list broke"):
+        await sandboxed.runtime.owned(LABELS)
+
+
+class Status:
+    """A server whose every answer is a Status."""
+
+    place = "here"
+
+    async def call(self, method: str, path: str, **_: Any) -> Reply:
+        return Reply(200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"})
+
+
+async def test_a_server_that_serves_nothing_is_none() -> None:
+    """Taken for an answer, it would say that there is nothing of any kind, and so nothing to delete."""
+    with pytest.raises(RuntimeFailure, match="serves nothing"):
+        await Discovery(Status()).every()  # type: ignore[arg-type]  # it has the one method that is used
+
+
+async def test_one_kind_waits_for_the_answer_about_all_that_is_on_its_way(sandboxed: Place) -> None:
+    asked = answering(sandboxed, lambda path: None)
+    discovery = Discovery(sandboxed.runtime._client._transport)
+    every, one = await asyncio.gather(discovery.every(), discovery.resource("apps/v1", "Deployment"))
+    assert one in every
+    assert sorted(asked) == ["/api", "/apis"]
+
+
+async def test_a_failure_ends_what_was_asked_beside_it() -> None:
+    ended: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("the other")
+
+    async def fails() -> None:
+        raise RuntimeFailure("no", target="here")
+
+    with pytest.raises(RuntimeFailure):
+        await together(waits(), fails())
+    assert ended == ["the other"]
+
+
+async def test_what_comes_after_the_end_opens_no_connection(sandboxed: Place) -> None:
+    """It would be a session that nobody closes."""
+    runtime = KubernetesRuntime.connect(kubeconfig=sandboxed.kubeconfig)
+    transport = runtime._client._transport
+    await transport.call("GET", "/api")
+    await runtime.close()
+    with pytest.raises(Unreachable, match="were closed"):
+        await transport.call("GET", "/api")
+    assert transport._rest is None
