@@ -6,7 +6,7 @@ Half of the objects are Deployments, half ConfigMaps; a tenth of each is changed
 turns, straight and through a proxy that holds every packet for half of 20 ms. Without --kubeconfig the server is the
 sandbox, which serves one request after another in Python; with it the current context of that file is used, whose
 cluster should be one to throw away. What wb evaluates is cached by the first run, as kubectl gets YAML that is written
-already. --apply measures instead how the changed tenth of the objects is written.
+already. --apply measures instead how objects are written of which every one is changed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ import manifests
 
 _count = {count}
 _revision = option("revision", default="{revision}")
-_changed = lambda number {{ _revision if number % 10 == 0 else "1" }}
+_changed = lambda number {{ _revision if number % {every} == 0 else "1" }}
 
 manifests.yaml_stream([{{
     apiVersion = "v1"
@@ -83,9 +83,11 @@ class Bench:
     root: Path
     objects: int
     environment: dict[str, str]
+    every: int = 10
+    """One in so many differs between revisions."""
 
     def write(self, revision: str) -> None:
-        text = _MAIN.format(count=self.objects, revision=revision, namespace=NAMESPACE)
+        text = _MAIN.format(count=self.objects, revision=revision, namespace=NAMESPACE, every=self.every)
         (self.root / "bench/dev/main.k").write_text(text)
 
     def wb(self, *arguments: str, kubeconfig: Path, codes: tuple[int, ...] = (0,)) -> str:
@@ -103,7 +105,7 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path, objects: int, kubeconfig: Path) -> Iterator[Bench]:
+def bench(folder: Path, objects: int, kubeconfig: Path, every: int = 10) -> Iterator[Bench]:
     """Applies revision 1, and leaves the objects to the server."""
     context = yaml.safe_load(kubeconfig.read_text())["current-context"]
     root = folder / "repository"
@@ -124,7 +126,7 @@ def bench(folder: Path, objects: int, kubeconfig: Path) -> Iterator[Bench]:
         "WB_CACHE_DIR": str(folder / "cache"),
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    made = Bench(root, objects, environment)
+    made = Bench(root, objects, environment, every)
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     made.write("1")
     made.wb("trust", kubeconfig=kubeconfig, codes=(0, 1, 2, 64))
@@ -235,7 +237,7 @@ def compared(made: Bench, kubeconfig: Path, manifests: Path, rounds: int) -> dic
 
 
 def applied(made: Bench, kubeconfig: Path, manifests: Path, rounds: int) -> dict[str, Any]:
-    """As `compared`, of writing the changed tenth: each has objects as the other left them, at another revision."""
+    """As `compared`, of writing what changed: each has objects as the other left them, at another revision."""
     revision = [1]
 
     def revised() -> str:
@@ -311,7 +313,8 @@ def _measured(folder: Path, kubeconfig: Path, what: str, arguments: argparse.Nam
     work, peer = (
         (applied, "kubectl apply --server-side") if arguments.apply else (compared, "kubectl diff --server-side")
     )
-    with bench(folder, arguments.objects, kubeconfig) as made, delayed(kubeconfig, folder) as slow:
+    every = 1 if arguments.apply else 10
+    with bench(folder, arguments.objects, kubeconfig, every) as made, delayed(kubeconfig, folder) as slow:
         made.write("2")
         manifests = folder / "manifests.yaml"
         write_manifests(made, manifests, kubeconfig)
