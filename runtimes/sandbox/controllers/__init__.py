@@ -32,7 +32,7 @@ from runtimes.sandbox.controllers.kubelet import Kubelets
 from runtimes.sandbox.controllers.namespaces import Namespaces, RootCertificates, ServiceAccounts
 from runtimes.sandbox.controllers.nodes import NodeLifecycle, NodeReports, PodCollector, TaintEviction, new_node
 from runtimes.sandbox.controllers.policies import Autoscalers, DisruptionBudgets, ResourceQuotas
-from runtimes.sandbox.controllers.replicaset import ReplicaSets
+from runtimes.sandbox.controllers.replicaset import ReplicaSets, ReplicationControllers
 from runtimes.sandbox.controllers.scheduler import Scheduler
 from runtimes.sandbox.controllers.statefulset import StatefulSets
 from runtimes.sandbox.controllers.volumes import ClaimProtection, Volumes
@@ -52,6 +52,7 @@ ALL: tuple[Factory, ...] = (
     PodCollector,
     Deployments,
     ReplicaSets,
+    ReplicationControllers,
     StatefulSets,
     DaemonSets,
     Jobs,

@@ -47,9 +47,16 @@ class DaemonSets(Controller):
             return
         revision, history = revisions.current(self.hands, daemon_set, HASH, [TEMPLATE_GENERATION])
         digest = revisions.hash_of(revision, HASH)
+        failure: ApiError | None = None
         if not daemon_set["metadata"].get("deletionTimestamp"):
-            self._manage(daemon_set, digest)
-            if (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate":
+            try:
+                self._manage(daemon_set, digest)
+            except ApiError as error:
+                failure = error
+            if (
+                failure is None
+                and (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate"
+            ):
                 self._roll(daemon_set, digest)
         by_node = self._by_node(daemon_set)
         used = {revision["metadata"]["name"]}
@@ -57,6 +64,8 @@ class DaemonSets(Controller):
         used |= {each["metadata"]["name"] for each in history if revisions.hash_of(each, HASH) in hashes}
         revisions.forget_old(self.hands, history, used, daemon_set["spec"].get("revisionHistoryLimit", 10))
         self._write_status(daemon_set, digest, by_node)
+        if failure is not None:
+            raise failure
 
     def _by_node(self, daemon_set: Object) -> dict[str, list[Object]]:
         """Its pods, oldest first, by the node they are on or meant for; those that ended and are going do not count."""

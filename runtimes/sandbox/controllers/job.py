@@ -6,11 +6,12 @@ noted in the status, then the finalizer goes, then the count is raised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from itertools import islice
 
 from kcl.records import dataclass
+from runtimes.sandbox.controllers import job_indexes as indexes
 from runtimes.sandbox.controllers.base import PASS_SECONDS, Controller, Key, World, key_of
 from runtimes.sandbox.controllers.conditions import condition, without
 from runtimes.sandbox.controllers.owners import claim, owners_to_wake
@@ -21,8 +22,7 @@ from runtimes.sandbox.limits import BURST
 from runtimes.sandbox.store import Change, Object, copied
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
-INDEX = "batch.kubernetes.io/job-completion-index"
-INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
+MANAGER = "kubernetes.io/job-controller"  # in spec.managedBy; a Job of another manager is left alone
 BATCH_SECONDS = 1.0  # changes of pods are collected for so long
 FIRST_BACK_OFF_SECONDS, LONGEST_BACK_OFF_SECONDS = 10.0, 600.0
 
@@ -67,7 +67,7 @@ class Jobs(Controller):
                 self._drop_finalizer(pod)
             return
         job = self.hands.find("jobs.batch", *key)
-        if job is None:
+        if job is None or job["spec"].get("managedBy", MANAGER) != MANAGER:
             return
         pods = claim(self.hands, "pods", job, self.hands.all("pods", key[0]))
         if _ended(job):
@@ -90,15 +90,18 @@ class Jobs(Controller):
             passed = (now - parsed(status["startTime"])).total_seconds()
             self.enqueue(key_of(job), after=max(spec["activeDeadlineSeconds"] - passed, 0.0) + 0.001)
         active = [pod for pod in pods if is_active(pod)]
+        lost = indexes.failed(job, pods, lambda pod: self._policy(job, pod)[0])
         uncounted = [pod for pod in pods if self._counts(job, pod)]
         ignored = [pod for pod in uncounted if self._policy(job, pod)[0] == "Ignore"]
         succeeded = [pod for pod in uncounted if pod["status"]["phase"] == "Succeeded"]
         failed = [pod for pod in uncounted if pod not in succeeded and pod not in ignored]
         total_succeeded = status.get("succeeded", 0) + len(succeeded)
-        if _is_indexed(job):
-            total_succeeded = len(_completed(job, pods))
+        if indexes.is_indexed(job):
+            total_succeeded = len(indexes.completed(job, pods))
         total_failed = status.get("failed", 0) + len(failed)
-        verdict = self._verdict(job, pods, failed, total_succeeded, total_failed, active)
+        verdict = self._verdict(job, pods, failed, total_succeeded, total_failed, active, lost)
+        if verdict is not None and verdict.is_success:
+            failed = [pod for pod in failed if is_finished(pod)]  # what is ended for being superfluous did not fail
         failure: ApiError | None = None
         self._ending = False
         if verdict is not None:
@@ -108,22 +111,34 @@ class Jobs(Controller):
                 self.event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
             active = []
         else:
+            waiting = indexes.awaiting_successors(job, pods, lost)
             try:
-                active = self._manage(job, pods, active, total_succeeded, suspended)
+                active = self._manage(job, pods, active, total_succeeded, suspended, lost, waiting)
             except ApiError as error:
                 failure = error
+            kept = [pod["metadata"]["uid"] for pod in waiting.values()]
+            uncounted = [pod for pod in uncounted if pod["metadata"]["uid"] not in kept]
+            failed = [pod for pod in failed if pod["metadata"]["uid"] not in kept]
         self._note_suspension(job, suspended)
         if suspended and not active:
             status.pop("startTime", None)
-        self._write(job, pods, active, verdict, succeeded, failed, uncounted, total_succeeded)
+        self._write(job, pods, active, verdict, succeeded, failed, uncounted, total_succeeded, lost)
         if failure is not None:
             raise failure
 
     # What to do
 
     def _manage(
-        self, job: Object, pods: list[Object], active: list[Object], succeeded: int, suspended: bool
+        self,
+        job: Object,
+        pods: list[Object],
+        active: list[Object],
+        succeeded: int,
+        suspended: bool,
+        lost: set[int],
+        waiting: dict[int, Object],
     ) -> list[Object]:
+        """The active pods afterwards. Failed pods whose successors are made leave `waiting`."""
         spec = job["spec"]
         if suspended:
             self._give_up(job, active)
@@ -132,7 +147,7 @@ class Jobs(Controller):
         if completions is None:
             wanted = len(active) if succeeded else parallelism
         else:
-            wanted = min(completions - succeeded, parallelism)
+            wanted = min(completions - succeeded - len(lost), parallelism)
         if len(active) > wanted:
             surplus = sorted(active, key=lambda pod: (is_ready(pod), pod["metadata"]["creationTimestamp"]))
             self._give_up(job, surplus[: len(active) - wanted])
@@ -140,32 +155,25 @@ class Jobs(Controller):
         missing = wanted - len(active)
         if spec.get("podReplacementPolicy") == "Failed":
             missing -= sum(is_going(pod) and not is_finished(pod) for pod in pods)
-        wait = self._back_off(pods)
+        wait = 0.0 if indexes.limit_per_index(job) is not None else self._back_off(pods)
         if missing <= 0 or wait > 0:
             if missing > 0:
                 self.enqueue(key_of(job), after=wait)
             return active
         if missing > BURST:
             self.enqueue(key_of(job), after=PASS_SECONDS)
-        return [*active, *self._make(job, pods, min(missing, BURST))]
+        return [*active, *self._make(job, pods, min(missing, BURST), lost, waiting)]
 
-    def _make(self, job: Object, pods: list[Object], number: int) -> list[Object]:
-        indexes: Sequence[int | None] = [None] * number
-        if _is_indexed(job):
-            done = _completed(job, pods) | {_index(pod) for pod in pods if is_active(pod)}
-            free = (index for index in range(job["spec"]["completions"]) if index not in done)
-            indexes = list(islice(free, number))
+    def _make(
+        self, job: Object, pods: list[Object], number: int, lost: set[int], waiting: dict[int, Object]
+    ) -> list[Object]:
         made = []
-        for index in indexes:
+        for index in self._free_indexes(job, pods, number, lost, waiting):
             pod = from_template(job, job["spec"]["template"])
             metadata = pod["metadata"]
             metadata["finalizers"] = [*metadata.get("finalizers", ()), FINALIZER]
             if index is not None:
-                metadata.setdefault("annotations", {})[INDEX] = str(index)
-                metadata.setdefault("labels", {})[INDEX] = str(index)
-                _add_index_variable(pod)
-                metadata["generateName"] = f"{job['metadata']['name']}-{index}-"
-                pod["spec"]["hostname"] = f"{job['metadata']['name']}-{index}"
+                indexes.give_index(pod, job, index, waiting.get(index))
             try:
                 created = self.hands.create("pods", metadata["namespace"], pod)
             except ApiError as error:
@@ -173,7 +181,24 @@ class Jobs(Controller):
                 raise
             self.event(job, "Normal", "SuccessfulCreate", f"Created pod: {created['metadata']['name']}")
             made.append(created)
+            if index is not None:
+                waiting.pop(index, None)
         return made
+
+    def _free_indexes(
+        self, job: Object, pods: list[Object], number: int, lost: set[int], waiting: dict[int, Object]
+    ) -> list[int | None]:
+        """What to make pods for: so many times no index, or the lowest that are neither done, lost nor under way."""
+        if not indexes.is_indexed(job):
+            return [None] * number
+        taken = indexes.completed(job, pods) | lost | {indexes.index_of(pod) for pod in pods if is_active(pod)}
+        for index, pod in waiting.items():
+            wait = self._wait_after(_finished_at(pod), indexes.failures_of(pod) + 1)
+            if wait > 0:
+                taken.add(index)
+                self.enqueue(key_of(job), after=wait)
+        free = (index for index in range(job["spec"]["completions"]) if index not in taken)
+        return list(islice(free, number))
 
     def _counts(self, job: Object, pod: Object) -> bool:
         """It has ended, or will never get so far, and that has not been counted yet."""
@@ -198,19 +223,30 @@ class Jobs(Controller):
             failures += 1
         if not failures:
             return 0.0
+        return self._wait_after(ends[-1][0], failures)
+
+    def _wait_after(self, end: str, failures: int) -> float:
+        """Seconds from now until the next try after so many failures, of which the last was at `end`."""
         wait = min(FIRST_BACK_OFF_SECONDS * 2.0 ** (failures - 1), LONGEST_BACK_OFF_SECONDS)
-        due = parsed(ends[-1][0]) + timedelta(seconds=wait)
+        due = parsed(end) + timedelta(seconds=wait)
         return max((due - self.clock.now()).total_seconds(), 0.0)
 
     # How it ends
 
     def _verdict(
-        self, job: Object, pods: list[Object], failed: list[Object], succeeded: int, failures: int, active: list[Object]
+        self,
+        job: Object,
+        pods: list[Object],
+        failed: list[Object],
+        succeeded: int,
+        failures: int,
+        active: list[Object],
+        lost: set[int],
     ) -> _Verdict | None:
         spec, status = job["spec"], job["status"]
-        noted = next((each for each in status.get("conditions") or () if each["type"] == "FailureTarget"), None)
-        if noted is not None:
-            return _Verdict(False, noted["reason"], noted["message"])
+        for noted in status.get("conditions") or ():
+            if noted["type"] in ("FailureTarget", "SuccessCriteriaMet"):
+                return _Verdict(noted["type"] == "SuccessCriteriaMet", noted["reason"], noted["message"])
         for pod in failed:
             action, message = self._policy(job, pod)
             if action == "FailJob":
@@ -223,6 +259,8 @@ class Jobs(Controller):
             if (self.clock.now() - parsed(status["startTime"])).total_seconds() >= deadline:
                 return _Verdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")
         completions = spec.get("completions")
+        if indexes.is_indexed(job) and (verdict := _verdict_of_indexes(job, indexes.completed(job, pods), lost)):
+            return verdict
         done = succeeded > 0 and not active if completions is None else succeeded >= completions
         if done and not spec.get("suspend"):
             return _Verdict(True, "CompletionsReached", "Reached expected number of succeeded pods")
@@ -277,9 +315,10 @@ class Jobs(Controller):
         failed: list[Object],
         uncounted: list[Object],
         total_succeeded: int,
+        lost: set[int],
     ) -> None:
         status, now = job["status"], stamp(self.clock.now())
-        indexed = _is_indexed(job)
+        indexed = indexes.is_indexed(job)
         counts = {"active": len(active), "succeeded": total_succeeded if indexed else status.get("succeeded", 0)}
         counts["failed"] = status.get("failed", 0)
         for name, value in counts.items():
@@ -287,9 +326,11 @@ class Jobs(Controller):
             if value:
                 status[name] = value
         if indexed:
-            completed = _spelled(_completed(job, pods))
+            completed = indexes.spelled(indexes.completed(job, pods))
             if completed:
                 status["completedIndexes"] = completed
+            if indexes.limit_per_index(job) is not None:
+                status["failedIndexes"] = indexes.spelled(lost)
         status["ready"] = sum(is_ready(pod) for pod in active)
         status["terminating"] = sum(is_going(pod) and not is_finished(pod) for pod in pods)
         if verdict is not None:
@@ -362,43 +403,15 @@ def _ended(job: Object) -> bool:
     return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
 
-def _is_indexed(job: Object) -> bool:
-    return bool(job["spec"].get("completionMode") == "Indexed")
-
-
-def _index(pod: Object) -> int | None:
-    text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
-    return int(text) if text.isdecimal() else None
-
-
-def _completed(job: Object, pods: list[Object]) -> set[int | None]:
-    """The indexes that have succeeded: those noted before, and those of pods that have since."""
-    done: set[int | None] = set()
-    for part in filter(None, (job.get("status") or {}).get("completedIndexes", "").split(",")):
-        first, _, last = part.partition("-")
-        done |= set(range(int(first), int(last or first) + 1))
-    done |= {_index(pod) for pod in pods if (pod.get("status") or {}).get("phase") == "Succeeded"}
-    return done - {None}
-
-
-def _spelled(indexes: set[int | None]) -> str:
-    """`0-2,5`; two neighbours are told one by one."""
-    runs: list[list[int]] = []
-    for index in sorted(each for each in indexes if each is not None):
-        if runs and runs[-1][-1] == index - 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
-
-
-def _add_index_variable(pod: Object) -> None:
-    """Containers of a Job with indexes know theirs by their environment, unless they have that name already."""
-    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
-    for container in [*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())]:
-        known = {each.get("name") for each in container.get("env") or ()}
-        if INDEX_VARIABLE not in known:
-            container["env"] = [*(container.get("env") or ()), {"name": INDEX_VARIABLE, "valueFrom": source}]
+def _verdict_of_indexes(job: Object, done: set[int], lost: set[int]) -> _Verdict | None:
+    most = job["spec"].get("maxFailedIndexes")
+    if most is not None and len(lost) > most:
+        text = "Job has exceeded the specified maximal number of failed indexes"
+        return _Verdict(False, "MaxFailedIndexesExceeded", text)
+    if lost and len(lost) + len(done) >= job["spec"]["completions"]:
+        return _Verdict(False, "FailedIndexes", "Job has failed indexes")
+    number = indexes.rule_that_is_met(job, done)
+    return None if number is None else _Verdict(True, "SuccessPolicy", f"Matched rules at index {number}")
 
 
 def _exit_that_fits(rule: Object, pod: Object) -> tuple[str, int] | None:

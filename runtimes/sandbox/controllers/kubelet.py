@@ -39,7 +39,9 @@ class Kubelets(Controller):
                 if change.object["spec"].get("nodeName"):
                     yield change.key
             case "nodes":
-                return
+                if change.type == "ADDED":
+                    name = change.object["metadata"]["name"]
+                    yield from (key_of(pod) for pod in self.hands.all("pods") if pod["spec"].get("nodeName") == name)
             case _ if change.type != "DELETED":
                 yield from self._waiting_for(change.key)
 
@@ -96,7 +98,8 @@ class Kubelets(Controller):
         pod = self.hands.find("pods", *key)
         if pod is None or not pod["spec"].get("nodeName"):
             return
-        if self.world.faults.is_silent(pod["spec"]["nodeName"]):
+        node = pod["spec"]["nodeName"]
+        if self.world.faults.is_silent(node) or self.hands.find("nodes", "", node) is None:
             return
         life = self._life_of(pod)
         now = self.clock.now()

@@ -33,6 +33,14 @@ def reference_to(owner: Object) -> Object:
     }
 
 
+def selector_of(workload: Object) -> Mapping[str, Any] | None:
+    """Its LabelSelector. That of a ReplicationController is written as bare labels."""
+    selector: Mapping[str, Any] | None = workload["spec"].get("selector")
+    if workload["kind"] != "ReplicationController":
+        return selector
+    return {"matchLabels": selector} if selector else None
+
+
 def labels_of(obj: Object) -> dict[str, str]:
     return obj["metadata"].get("labels") or {}
 
@@ -72,7 +80,7 @@ def claim(hands: Hands, resource: str, owner: Object, candidates: Iterable[Objec
 
     An orphan that the selector fits is adopted; one of its own that no longer fits is let go.
     """
-    selector, mine = owner["spec"].get("selector"), []
+    selector, mine = selector_of(owner), []
     going = owner["metadata"].get("deletionTimestamp")
     for obj in candidates:
         fits = selects(selector, labels_of(obj))
@@ -118,6 +126,6 @@ def owners_to_wake(hands: Hands, resource: str, kind: str, changed: Iterable[Obj
                 keys.add((namespace, reference["name"]))
             continue
         for workload in hands.all(resource, namespace):
-            if selects(workload["spec"].get("selector"), labels_of(obj)):
+            if selects(selector_of(workload), labels_of(obj)):
                 keys.add((namespace, workload["metadata"]["name"]))
     return keys

@@ -1,4 +1,4 @@
-"""ReplicaSet (and nothing else): keep so many pods of a template, and count them."""
+"""ReplicaSet and ReplicationController: keep so many pods of a template, and count them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from runtimes.sandbox.store import Change, Object, copied
 class ReplicaSets(Controller):
     name = "replicaset-controller"
     watches = ("replicasets.apps", "pods")
+    resource, kind = "replicasets.apps", "ReplicaSet"
 
     def concerned(self, change: Change) -> Iterable[Key]:
-        if change.resource == ("apps", "replicasets"):
+        if change.resource[1] != "pods":
             yield change.key
             return
-        yield from owners_to_wake(self.hands, "replicasets.apps", "ReplicaSet", (change.object, change.previous))
+        yield from owners_to_wake(self.hands, self.resource, self.kind, (change.object, change.previous))
 
     def reconcile(self, key: Key) -> None:
-        replica_set = self.hands.find("replicasets.apps", *key)
+        replica_set = self.hands.find(self.resource, *key)
         if replica_set is None:
             return
         active = [pod for pod in self.hands.all("pods", key[0]) if is_active(pod)]
@@ -90,7 +91,7 @@ class ReplicaSets(Controller):
         namespace, owner = replica_set["metadata"]["namespace"], controller_of(replica_set)
         sets = [replica_set]
         if owner is not None:
-            siblings = self.hands.all("replicasets.apps", namespace)
+            siblings = self.hands.all(self.resource, namespace)
             sets = [each for each in siblings if (controller_of(each) or {}).get("uid") == owner["uid"]]
         pods = self.hands.all("pods", namespace)
         return [pod for pod in pods if is_active(pod) and any(is_controlled_by(pod, each) for each in sets)]
@@ -112,9 +113,9 @@ class ReplicaSets(Controller):
             status["conditions"] = conditions
         old = replica_set.get("status") or {}
         if status != old:
-            changed = copied(self.hands.find("replicasets.apps", *_key(replica_set)) or replica_set)
+            changed = copied(self.hands.find(self.resource, *_key(replica_set)) or replica_set)
             changed["status"] = status
-            self.hands.update_status("replicasets.apps", changed)
+            self.hands.update_status(self.resource, changed)
         if min_ready > 0 and len(ready) == spec.get("replicas", 1) and len(available) != len(ready):
             self.enqueue(_key(replica_set), after=min_ready)
 
@@ -134,6 +135,12 @@ class ReplicaSets(Controller):
                 "message": failure.error.message,
             },
         ]
+
+
+class ReplicationControllers(ReplicaSets):
+    name = "replication-controller"
+    watches = ("replicationcontrollers", "pods")
+    resource, kind = "replicationcontrollers", "ReplicationController"
 
 
 class _Failure:

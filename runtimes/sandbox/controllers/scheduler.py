@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runtimes.sandbox.cluster import User
-from runtimes.sandbox.controllers import scheduling
+from runtimes.sandbox.controllers import preemption, scheduling
 from runtimes.sandbox.controllers.base import Controller, Key, World, key_of
 from runtimes.sandbox.controllers.conditions import condition, without
-from runtimes.sandbox.controllers.pods import is_finished
+from runtimes.sandbox.controllers.pods import is_finished, is_going
 from runtimes.sandbox.controllers.times import stamp
 from runtimes.sandbox.controllers.volumes import SELECTED_NODE, waits_for_consumer
 from runtimes.sandbox.store import Change, Object, copied
@@ -44,7 +44,7 @@ class Scheduler(Controller):
             return
         message = self._unbound_claims(pod)
         if message is None:
-            nodes, pods = self.hands.all("nodes"), self.hands.all("pods")
+            nodes, pods = self.hands.all("nodes"), preemption.with_nominated(pod, self.hands.all("pods"))
             refused = scheduling.refusals(pod, nodes, pods)
             fitting = [node for node in nodes if node["metadata"]["name"] not in refused]
             if fitting:
@@ -52,8 +52,48 @@ class Scheduler(Controller):
                 if not self._choose_for_claims(pod, node):
                     self._bind(pod, node)
                 return
+            if preemption.is_being_helped(pod, pods):
+                return
+            freed = self._preempt(pod, nodes, pods, refused)
+            if freed is not None:
+                self._refuse(pod, scheduling.explained(refused, is_helped=True), freed)
+                return
             message = scheduling.explained(refused)
         self._refuse(pod, message)
+
+    def _preempt(
+        self, pod: Object, nodes: list[Object], pods: list[Object], refused: dict[str, scheduling.Refusal]
+    ) -> str | None:
+        """End pods of a lower priority where that makes room. The name of the node; None if it would not help."""
+        helpful = [name for name, refusal in refused.items() if refusal.may_change]
+        if not helpful or pod["spec"].get("preemptionPolicy") == "Never":
+            return None
+        budgets = self.hands.all("poddisruptionbudgets.policy")
+        found = preemption.preempted(pod, nodes, pods, budgets, helpful)
+        if found is None:
+            return None
+        for victim in found.victims:
+            if not is_going(victim):
+                self._end(pod, victim, found.node)
+        return found.node
+
+    def _end(self, pod: Object, victim: Object, node: str) -> None:
+        changed = copied(self.hands.find("pods", *key_of(victim)) or victim)
+        status = changed.setdefault("status", {})
+        status["conditions"] = [
+            *without(status.get("conditions") or [], "DisruptionTarget"),
+            {
+                "type": "DisruptionTarget",
+                "observedGeneration": victim["metadata"].get("generation", 0),
+                "status": "True",
+                "lastProbeTime": None,
+                "lastTransitionTime": stamp(self.clock.now()),
+                "reason": "PreemptionByScheduler",
+                "message": f"{PROFILE}: preempting to accommodate a higher priority pod",
+            },
+        ]
+        self.hands.delete("pods", self.hands.update_status("pods", changed))
+        self.event(victim, "Normal", "Preempted", f"Preempted by pod {pod['metadata']['uid']} on node {node}")
 
     def _bind(self, pod: Object, node: Object) -> None:
         name = node["metadata"]["name"]
@@ -61,15 +101,17 @@ class Scheduler(Controller):
         where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         self.event(pod, "Normal", "Scheduled", f"Successfully assigned {where} to {name}")
 
-    def _refuse(self, pod: Object, message: str) -> None:
+    def _refuse(self, pod: Object, message: str, nominated: str = "") -> None:
         present = condition((pod.get("status") or {}).get("conditions"), "PodScheduled")
-        if present and present["status"] == "False" and present.get("message") == message:
+        if present and present["status"] == "False" and present.get("message") == message and not nominated:
             return
         self.event(pod, "Warning", "FailedScheduling", message)
         changed = copied(pod)
         moment = stamp(self.clock.now())
         since = present["lastTransitionTime"] if present and present["status"] == "False" else moment
         status = changed.setdefault("status", {})
+        if nominated:
+            status["nominatedNodeName"] = nominated
         status["conditions"] = [
             *without(status.get("conditions") or [], "PodScheduled"),
             {

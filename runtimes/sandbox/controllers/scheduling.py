@@ -256,14 +256,16 @@ def preferred(pod: Object, nodes: list[Object], pods: list[Object]) -> Object:
     return min(nodes, key=load)
 
 
-def explained(refused: Mapping[str, Refusal]) -> str:
-    """The scheduler's message, from the refusal of each node."""
+def explained(refused: Mapping[str, Refusal], *, is_helped: bool = False) -> str:
+    """The scheduler's message, from the refusal of each node; a pod that is helped needs no words about preemption."""
     number = len(refused)
     if not number:
         return "no nodes available to schedule pods"
     reasons = Counter(reason for refusal in refused.values() for reason in refusal.reasons)
     hopes = Counter(NO_VICTIMS if refusal.may_change else NO_HELP for refusal in refused.values())
     nodes = f"0/{number} nodes are available"
+    if is_helped:
+        return f"{nodes}: {_listed(reasons)}."
     return f"{nodes}: {_listed(reasons)}. no new claims to deallocate, preemption: {nodes}: {_listed(hopes)}."
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtimes.sandbox.controllers.nodes import new_node
+
 from .conftest import Object, World, conditions
 
 
@@ -225,3 +227,90 @@ def test_addresses_that_somebody_writes_for_a_service_without_selector_are_mirro
     assert len(slices()[0]["endpoints"]) == 1
     world.patch("endpoints", "x", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}})
     assert slices() == []
+
+
+def test_a_replication_controller_keeps_so_many_pods(world: World) -> None:
+    world.create(
+        "replicationcontrollers", {"metadata": {"name": "old"}, "spec": {"replicas": 2, "template": template()}}
+    )
+    world.pass_seconds(3)
+    assert world.get("replicationcontrollers", "old")["status"]["availableReplicas"] == 2
+    world.patch("replicationcontrollers", "old", {"spec": {"replicas": 1}})
+    world.pass_seconds(3)
+    assert len(world.pods()) == 1
+    assert world.get("replicationcontrollers", "old")["status"]["replicas"] == 1
+    world.cluster.delete("replicationcontrollers", "default", "old")
+    world.pass_seconds(3)
+    assert [pod["metadata"].get("ownerReferences") for pod in world.pods()] == [None]  # its default, as officially
+
+
+def test_a_daemon_set_that_may_not_make_a_pod_still_tells_what_is_there(world: World) -> None:
+    world.create("resourcequotas", {"metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}}})
+    world.pass_seconds(2)
+    world.create(
+        "daemonsets.apps", {"metadata": {"name": "agent"}, "spec": {"selector": SELECTOR, "template": template()}}
+    )
+    world.pass_seconds(4)
+    counts = world.get("daemonsets.apps", "agent")["status"]
+    assert (counts["desiredNumberScheduled"], counts["currentNumberScheduled"], counts["numberReady"]) == (2, 1, 1)
+    assert world.events("FailedCreate")
+
+
+def test_nothing_runs_on_a_node_that_is_not_there_until_it_comes(world: World) -> None:
+    containers = template()["spec"]["containers"]
+    world.create("pods", {"metadata": {"name": "lost"}, "spec": {"nodeName": "ghost", "containers": containers}})
+    world.pass_seconds(5)
+    assert world.get("pods", "lost")["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    world.cluster.create("nodes", "", new_node("ghost", 3), manager="test")
+    world.pass_seconds(5)
+    assert world.get("pods", "lost")["status"]["phase"] == "Running"
+
+
+def pod_of(world: World, name: str, priority: str, cpu: str, **spec: Any) -> None:
+    asks = [{"name": "app", "image": "shop/web:1.0", "resources": {"requests": {"cpu": cpu}}}]
+    body = {"containers": asks, "priorityClassName": priority, **spec}
+    world.create("pods", {"metadata": {"name": name, "labels": {"app": name}}, "spec": body})
+
+
+def classes(world: World) -> None:
+    for name, value, policy in (("high", 1000, None), ("mid", 500, None), ("low", 10, None), ("polite", 1000, "Never")):
+        body: Object = {"metadata": {"name": name}, "value": value}
+        if policy:
+            body["preemptionPolicy"] = policy
+        world.cluster.create("priorityclasses.scheduling.k8s.io", "", body, manager="test")
+
+
+def test_a_pod_of_a_higher_priority_takes_the_place_of_the_least_important(world: World) -> None:
+    classes(world)
+    pod_of(world, "a", "mid", "7")
+    pod_of(world, "b", "low", "5")
+    pod_of(world, "c", "high", "2")
+    world.pass_seconds(3)
+    pod_of(world, "polite", "polite", "6")
+    pod_of(world, "urgent", "high", "6")
+    world.pass_seconds(6)
+    assert sorted(pod["metadata"]["name"] for pod in world.pods() if pod["spec"].get("nodeName")) == [
+        "a",
+        "c",
+        "urgent",
+    ]
+    ended = world.events("Preempted")[0]
+    assert ended["involvedObject"]["name"] == "b"
+    uid, node = world.get("pods", "urgent")["metadata"]["uid"], world.get("pods", "urgent")["spec"]["nodeName"]
+    assert ended["message"] == f"Preempted by pod {uid} on node {node}"
+    assert world.get("pods", "urgent")["status"]["nominatedNodeName"] == node
+    said = [event["message"] for event in world.events("FailedScheduling")]
+    assert "0/2 nodes are available: 2 Insufficient cpu." in said
+    assert "nodeName" not in world.get("pods", "polite")["spec"]
+
+
+def test_a_disruption_budget_has_another_pod_preempted(world: World) -> None:
+    classes(world)
+    pod_of(world, "a", "low", "7")
+    pod_of(world, "b", "low", "7")
+    budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+    world.create("poddisruptionbudgets.policy", {"metadata": {"name": "keep"}, "spec": budget})
+    world.pass_seconds(4)
+    pod_of(world, "urgent", "high", "6")
+    world.pass_seconds(6)
+    assert {pod["metadata"]["name"] for pod in world.pods()} == {"a", "urgent"}
