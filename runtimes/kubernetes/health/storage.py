@@ -15,13 +15,12 @@ def assess_claim(live: Object, objects: Objects, now: datetime) -> Verdict:
             return _bound(live)
         case "Lost":
             return failed("its volume is gone", reason="Lost", evidence="phase Lost")
-    warning = objects.last_warning(live)
-    waits = next(
-        (each for each in reversed(objects.events_about(live)) if each.get("reason") == "WaitForFirstConsumer"), None
-    )
-    event = warning or waits
+    # That no volume fits and no class is set is told by an event that is no warning (FailedBinding).
+    event = objects.last_warning(live) or next(reversed(objects.events_about(live)), None)
+    wanted = spec(live).get("volumeName")
+    silent = f"not bound to volume {wanted} yet" if wanted else "not bound to a volume yet"
     return in_progress(
-        str(event.get("message")) if event else "not bound to a volume yet",
+        str(event.get("message")) if event else silent,
         reason=str(event.get("reason")) if event else "Pending",
         evidence=event_text(event) or "phase Pending",
     )

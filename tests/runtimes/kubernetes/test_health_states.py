@@ -229,3 +229,17 @@ def test_a_stateful_set_that_waits_for_a_broken_pod_of_an_earlier_revision_says_
     at_once = why.blocking(one, Objects([one, pod_of(one, "a-0", waiting="ImagePullBackOff", **old)]), NOW)
     assert at_once is not None
     assert "earlier" not in at_once.message
+
+
+def test_a_claim_says_why_no_volume_is_bound_though_no_event_warns() -> None:
+    waiting = live("PersistentVolumeClaim", "v1", {}, {"phase": "Pending"}, namespace="d")
+    about = {"kind": "PersistentVolumeClaim", "namespace": "d", "name": "a", "uid": "u1"}
+    said = "no persistent volumes available for this claim and no storage class is set"
+    event = {"kind": "Event", "type": "Normal", "reason": "FailedBinding", "message": said, "involvedObject": about}
+    held = why.blocking(waiting, Objects([waiting], [event]), NOW)
+    assert held is not None
+    assert (held.reason, held.message) == ("FailedBinding", said)
+    waiting["spec"]["volumeName"] = "disk-1"
+    named = why.blocking(waiting, Objects([waiting]), NOW)
+    assert named is not None
+    assert named.message == "not bound to volume disk-1 yet"
