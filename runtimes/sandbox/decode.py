@@ -56,7 +56,7 @@ def parse_json(text: str | bytes) -> Any:
     try:
         body = load_json(text, object_pairs_hook=Pairs)
     except json.JSONDecodeError as error:
-        raise DecodeError(_syntax_message(error)) from error
+        raise DecodeError(syntax_message(error)) from error
     except UnicodeDecodeError as error:
         raise DecodeError("invalid UTF-8 in body") from error
     except DocumentError as error:
@@ -67,11 +67,18 @@ def parse_json(text: str | bytes) -> Any:
     return body
 
 
-def _syntax_message(error: json.JSONDecodeError) -> str:
-    if error.pos >= len(error.doc.rstrip()):
+def syntax_message(error: json.JSONDecodeError) -> str:
+    """What is wrong with a text, in the words of Go's decoder."""
+    rest = error.doc[error.pos :]
+    if not rest.strip() or error.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"
+    if error.msg.startswith("Invalid control character"):
+        return f"invalid character {rest[0]!r} in string literal"
+    literal = _cut_literal(rest) if error.msg == "Expecting value" else None
+    if literal:
+        return literal
     found = error.doc[error.pos]
-    shown = repr(found) if found != '"' else "'\"'"
+    shown = {'"': "'\"'", "'": "'\\''"}.get(found, repr(found))
     expected = {
         "Expecting value": "looking for beginning of value",
         "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
@@ -80,6 +87,19 @@ def _syntax_message(error: json.JSONDecodeError) -> str:
         "Extra data": "after top-level value",
     }.get(error.msg, "looking for beginning of value")
     return f"invalid character {shown} {expected}"
+
+
+def _cut_literal(rest: str) -> str | None:
+    """`true`, `false` or `null` that goes on otherwise."""
+    for word in ("true", "false", "null"):
+        alike = next((at for at, (one, two) in enumerate(zip(word, rest, strict=False)) if one != two), len(rest))
+        if alike == 0:
+            continue
+        if alike >= len(rest):
+            # the server's reader is given one blank at the end
+            return f"invalid character ' ' in literal {word} (expecting {word[alike]!r})" if alike < len(word) else None
+        return f"invalid character {rest[alike]!r} in literal {word} (expecting {word[alike]!r})"
+    return None
 
 
 @dataclass(slots=True)

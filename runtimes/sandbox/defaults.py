@@ -141,6 +141,14 @@ def image_tag(image: str) -> str:
 def _pod_spec(spec: Object) -> None:
     _fill(spec, dnsPolicy="ClusterFirst", restartPolicy="Always", terminationGracePeriodSeconds=30)
     _fill(spec, securityContext={}, schedulerName="default-scheduler")
+    # Restart rules of single containers are alpha: only that an init container runs on beside the others is heard.
+    for container in spec.get("containers") or []:
+        container.pop("restartPolicy", None)
+        container.pop("restartPolicyRules", None)
+    for container in spec.get("initContainers") or []:
+        container.pop("restartPolicyRules", None)
+        if container.get("restartPolicy") != "Always":
+            container.pop("restartPolicy", None)
 
 
 @_for(CORE + "Pod")
@@ -347,6 +355,18 @@ def _claim(claim: Object) -> None:
 @_for(CORE + "PersistentVolumeClaimSpec")
 def _claim_spec(spec: Object) -> None:
     _fill(spec, volumeMode="Filesystem")
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source and not reference and not _is_copied_from(source):
+        del spec["dataSource"]  # only the newer field takes what else claims may be filled from
+    elif source and not reference:
+        spec["dataSourceRef"] = dict(source)
+    elif reference and not source and not reference.get("namespace"):
+        spec["dataSource"] = dict(reference)
+
+
+def _is_copied_from(source: Object) -> bool:
+    kinds = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+    return (source.get("apiGroup") or "", source.get("kind")) in kinds
 
 
 @_for(CORE + "LimitRangeItem")

@@ -241,10 +241,14 @@ def _match_kind(kind: KindSchema, body: Any) -> None:
     short = version.rpartition("/")[2]
     reason = (
         f"converting ({short}.{given}) to ({kind.group.split('.')[0] or 'core'}.{kind.kind}): unknown conversion"
-        if _is_known(version, given)
+        if _is_known(version, given) or (given in _OF_ALL_GROUPS and version == "v1")
         else f'no kind "{given}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
     )
     raise bad_request(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {reason}')
+
+
+# Kinds of the server itself, which its scheme has beside those of the resources.
+_OF_ALL_GROUPS = ("List", "Status", "APIGroup", "APIGroupList", "APIResourceList", "APIVersions")
 
 
 def _is_known(version: str, kind: str) -> bool:

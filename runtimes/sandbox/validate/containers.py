@@ -70,8 +70,6 @@ def containers(causes: Causes, containers: list[Object], volumes: set[str], path
             causes.duplicate(f"{here}.name", name)
         seen.add(name)
         _probes(causes, container, here)
-        if container.get("restartPolicy") is not None:
-            causes.forbidden(f"{here}.restartPolicy", "may not be set for non-init containers")
     _host_ports(causes, containers, path)
 
 
@@ -93,8 +91,6 @@ def init_containers(
         here, name = f"{path}[{index}]", container.get("name", "")
         _container(causes, container, volumes, here)
         policy = container.get("restartPolicy")
-        if policy is not None and policy != "Always":
-            causes.not_supported(f"{here}.restartPolicy", policy, ("Always",))
         if name in seen:
             causes.duplicate(f"{here}.name", name)
         elif name:
@@ -438,3 +434,6 @@ def resource_requirements(causes: Causes, resources: Object, path: str) -> None:
             causes.invalid(f"{path}.requests", value, f"must be equal to {name} limit of {limit}")
         elif amount(value) > amount(limit):
             causes.invalid(f"{path}.requests", value, f"must be less than or equal to {name} limit of {limit}")
+    named = {*limits, *requests}
+    if any(name.startswith("hugepages-") for name in named) and not named & {"cpu", "memory"}:
+        causes.forbidden(path, "HugePages require cpu or memory")

@@ -7,6 +7,7 @@ import ipaddress
 import json
 
 from runtimes.base.quantity import amount
+from runtimes.sandbox.decode import syntax_message
 from runtimes.sandbox.validate import containers, meta, names, quotas
 from runtimes.sandbox.validate.causes import Causes, Object
 
@@ -292,8 +293,10 @@ def _docker_config(causes: Causes, data: Object, key: str) -> None:
         return
     try:
         json.loads(base64.b64decode(data[key] or ""))
+    except json.JSONDecodeError as error:
+        causes.invalid(f"data[{key}]", "<secret contents redacted>", syntax_message(error))
     except ValueError:
-        text = "unexpected end of JSON input" if not data[key] else "invalid character in JSON"
+        text = "invalid character in JSON"
         causes.invalid(f"data[{key}]", "<secret contents redacted>", text)
 
 
@@ -325,6 +328,10 @@ def claim_spec(causes: Causes, spec: Object, path: str) -> None:
         causes.invalid_each(f"{path}.storageClassName", name, names.subdomain(name))
     if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
         causes.not_supported(f"{path}.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
+    for field in ("dataSource", "dataSourceRef"):
+        for part in ("name", "kind"):
+            if spec.get(field) is not None and not spec[field].get(part):
+                causes.required(f"{path}.{field}.{part}")
 
 
 def access_modes(causes: Causes, modes: list[str], path: str) -> None:

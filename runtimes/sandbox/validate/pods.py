@@ -16,6 +16,7 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     containers.ephemeral_containers(causes, spec, volumes, f"{path}.ephemeralContainers")
     if spec.get("hostNetwork"):
         containers.host_network(causes, regular, f"{path}.containers", is_pod)
+    _host_users(causes, spec, path)
     containers.choice(causes, f"{path}.restartPolicy", spec.get("restartPolicy"), ("Always", "OnFailure", "Never"))
     dns = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     containers.choice(causes, f"{path}.dnsPolicy", spec.get("dnsPolicy"), dns)
@@ -55,6 +56,20 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     if spec.get("preemptionPolicy") is not None:
         policies = ("PreemptLowerPriority", "Never")
         containers.choice(causes, f"{path}.preemptionPolicy", spec["preemptionPolicy"], policies)
+
+
+def _host_users(causes: Causes, spec: Object, path: str) -> None:
+    """A user namespace of its own goes with no other namespace of the host, and is needed for an unmasked /proc."""
+    if spec.get("hostUsers") is False:
+        for field, said in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(field):
+                causes.forbidden(f"{path}.{said}", "when `hostUsers` is false")
+        return
+    for group in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(group) or []):
+            if (container.get("securityContext") or {}).get("procMount") == "Unmasked":
+                here = f"{path}.{group}[{index}].securityContext.procMount"
+                causes.invalid(here, "Unmasked", "`hostUsers` must be false to use `Unmasked`")
 
 
 def pod_template(causes: Causes, template: Object, path: str) -> None:

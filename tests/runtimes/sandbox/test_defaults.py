@@ -92,3 +92,36 @@ def test_a_custom_resource_takes_its_schemas_defaults_where_the_holder_is_there(
     bare: dict[str, Any] = {}
     defaults.apply(kind, bare)
     assert bare == {}
+
+
+def test_restart_rules_of_single_containers_are_not_heard_but_of_sidecars() -> None:
+    rules = {"restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart"}]}
+    kept = {"name": "aside", "image": "x:1", "restartPolicy": "Always"}
+    body = {
+        "containers": [{"name": "main", "image": "x:1", **rules}],
+        "initContainers": [{"name": "first", "image": "x:1", **rules}, kept],
+    }
+    spec = complete(POD, {"spec": body})["spec"]
+    assert [each.get("restartPolicy") for each in spec["initContainers"]] == [None, "Always"]
+    assert "restartPolicyRules" not in spec["initContainers"][0]
+    assert "restartPolicy" not in spec["containers"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "source", "reference"),
+    [
+        ({"dataSource": {"kind": "PersistentVolumeClaim", "name": "x"}}, "x", "x"),
+        ({"dataSourceRef": {"apiGroup": "a.b", "kind": "Thing", "name": "x"}}, "x", "x"),
+        ({"dataSource": {"apiGroup": "a.b", "kind": "Thing", "name": "x"}}, None, None),
+        ({"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "x", "namespace": "other"}}, None, "x"),
+    ],
+)
+def test_what_a_claim_is_filled_from_stands_in_both_fields(
+    given: dict[str, Any], source: str | None, reference: str | None
+) -> None:
+    claim = Registry.load().kind("", "v1", "PersistentVolumeClaim")
+    spec = complete(claim, {"spec": given})["spec"]
+    assert ((spec.get("dataSource") or {}).get("name"), (spec.get("dataSourceRef") or {}).get("name")) == (
+        source,
+        reference,
+    )

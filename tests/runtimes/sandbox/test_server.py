@@ -149,3 +149,22 @@ async def test_leaving_ends_open_watches() -> None:
                 await reply.read()
                 raise aiohttp.ClientPayloadError("ended in order, which is fine as well")
         reply.close()
+
+
+async def test_any_version_will_do_is_answered_whole_and_a_collection_is_deleted_by_pages() -> None:
+    """A list at version 0 comes out of a cache, which heeds no limit; as a real 1.34 server was seen doing both."""
+    async with quiet() as sandbox, aiohttp.ClientSession() as session:
+        cluster = sandbox.clusters[0]
+        for number in range(3):
+            cluster.create("configmaps", "default", {"metadata": {"name": f"c{number}", "labels": {"of": "us"}}})
+        url = f"{sandbox.urls[0]}/api/v1/namespaces/default/configmaps?labelSelector=of&limit=1"
+
+        async def asked(method: str, query: str = "") -> tuple[list[str], bool]:
+            async with session.request(method, url + query, headers=bearer("admin"), ssl=False) as reply:
+                found = await reply.json()
+            return [each["metadata"]["name"] for each in found["items"]], "continue" in found["metadata"]
+
+        assert await asked("GET") == (["c0"], True)
+        assert await asked("GET", "&resourceVersion=0") == (["c0", "c1", "c2"], False)
+        assert await asked("DELETE") == (["c0"], True)
+        assert await asked("GET", "&resourceVersion=0") == (["c1", "c2"], False)
