@@ -10,6 +10,7 @@ parser need to be counted before anything is built from them.
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
@@ -91,9 +92,23 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
         value = json.loads(text, **hooks)
     except RecursionError:
         raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels") from None
-    if brackets > MOST_DEPTH:
+    if brackets > MOST_DEPTH and (hooks or not _is_shallow(value)):
         check_depth(value)
     return value
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether plain JSON is beyond doubt within the limit of depth.
+
+    The collector of garbage knows what holds what, and steps over texts and numbers: a sixth of the time that it takes
+    to look at each in Python. What is not tracked holds nothing that could hold anything further.
+    """
+    level: list[Any] = [value]
+    for _ in range(MOST_DEPTH - 2):
+        level = list(filter(gc.is_tracked, gc.get_referents(*level)))
+        if not level:
+            return True
+    return False
 
 
 def check_toml(text: str) -> None:

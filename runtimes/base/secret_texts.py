@@ -174,7 +174,7 @@ def texts(value: Any) -> Iterator[str]:
             pass
         case int() | float():
             yield str(value)
-        case Mapping():
+        case dict() | Mapping():
             for each in value.values():
                 yield from texts(each)
         case list() | tuple():

@@ -47,14 +47,14 @@ def entries(live: Object) -> list[Mapping[str, Any]]:
     return [
         entry
         for entry in metadata.get("managedFields") or ()
-        if isinstance(entry, Mapping) and entry.get("subresource") != "status"
+        if isinstance(entry, dict | Mapping) and entry.get("subresource") != "status"
     ]
 
 
 def leaves(tree: Any, live: Object) -> list[FieldPath]:
     """Returns the owned leaves of one entry. Elements of sets are found by their position in `live`."""
     found: list[FieldPath] = []
-    if isinstance(tree, Mapping):
+    if isinstance(tree, dict | Mapping):
         _collect_leaves(tree, live, (), found)
     return found
 
@@ -66,7 +66,7 @@ def _collect_leaves(tree: Mapping[str, Any], live: Object, path: FieldPath, foun
             continue
         is_leaf = False
         step = step_of(key, live, path)
-        if step is None or not isinstance(below, Mapping):
+        if step is None or not isinstance(below, dict | Mapping):
             continue
         if below:
             _collect_leaves(below, live, (*path, step), found)
@@ -108,7 +108,7 @@ def list_keys(live: Object) -> dict[tuple[str, ...], tuple[str, ...]]:
 
 
 def _collect_list_keys(tree: Any, path: tuple[str, ...], found: dict[tuple[str, ...], tuple[str, ...]]) -> None:
-    if not isinstance(tree, Mapping):
+    if not isinstance(tree, dict | Mapping):
         return
     for key, below in tree.items():
         sort, _, text = key.partition(":")
@@ -148,7 +148,7 @@ def _walked(text: str, live: Object) -> FieldPath:
             text = text[found.end() :]
         else:
             text = text.removeprefix(".")
-            keys = [key for key in value if _begins_with(text, key)] if isinstance(value, Mapping) else []
+            keys = [key for key in value if _begins_with(text, key)] if isinstance(value, dict | Mapping) else []
             name = max(keys, key=len, default="") or _UP_TO_NEXT.split(text, maxsplit=1)[0]
             if not name:
                 return (*path, text)
@@ -169,7 +169,7 @@ def _element(inside: str) -> int | ListKey:
 
 
 def _every_path(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:
-    if not isinstance(tree, Mapping):
+    if not isinstance(tree, dict | Mapping):
         return
     if path:
         yield path

@@ -41,10 +41,14 @@ def is_as_applied(content: Object, live: Object, manager: str) -> bool:
     if len(own) != 1 or own[0].get("subresource") or own[0].get("apiVersion") != content.get("apiVersion"):
         return False
     tree, metadata = own[0].get("fieldsV1"), content.get("metadata")
-    if own[0].get("fieldsType") != "FieldsV1" or not isinstance(tree, Mapping) or not isinstance(metadata, Mapping):
+    if (
+        own[0].get("fieldsType") != "FieldsV1"
+        or not isinstance(tree, dict | Mapping)
+        or not isinstance(metadata, dict | Mapping)
+    ):
         return False
     named, found = {name: metadata[name] for name in metadata if name not in _UNOWNED}, live.get("metadata")
-    if not isinstance(found, Mapping) or not named.keys() <= _OWNED_METADATA:
+    if not isinstance(found, dict | Mapping) or not named.keys() <= _OWNED_METADATA:
         return False
     applied = {name: value for name, value in content.items() if name not in ("apiVersion", "kind", "metadata")}
     if named:
@@ -58,7 +62,7 @@ def is_as_applied(content: Object, live: Object, manager: str) -> bool:
 
 def _entries(live: Object) -> list[Mapping[str, Any]]:
     entries = (live.get("metadata") or {}).get("managedFields")
-    return [each for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
+    return [each for each in entries if isinstance(each, dict | Mapping)] if isinstance(entries, list) else []
 
 
 def _is_built_in(api_version: str) -> bool:
@@ -67,7 +71,7 @@ def _is_built_in(api_version: str) -> bool:
 
 
 def _is_same(applied: Any, live: Any, tree: Any, is_built_in: bool) -> bool:
-    if not isinstance(tree, Mapping):
+    if not isinstance(tree, dict | Mapping):
         return False
     steps = [key for key in tree if key != "."]
     if not steps:

@@ -113,12 +113,13 @@ def _unmanaged(body: Object) -> Object:
 
 
 def _unchanged(id_: KubernetesId, content: Mapping[str, Any], live: Object) -> Prediction:
+    found = normalize.live_resource(id_, live)
     return Prediction(
         id=id_,
-        live=(found := normalize.live_resource(id_, live)),
+        live=found,
         after=found.body,
         list_keys=fields.list_keys(live),
-        sensitive=_sensitive(content, live),
+        sensitive=tuple(dict.fromkeys((*sensitive.sensitive_paths(content), *found.hidden))),
         basis=Basis.OWNERSHIP,
     )
 

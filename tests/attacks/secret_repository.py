@@ -1,4 +1,4 @@
-"""A repository with a hundred secrets of twelve kinds, each another text, and a way to look for them.
+"""A repository with two hundred secrets of nineteen kinds, each another text, and a way to look for them.
 
 Half of the values are such as nothing else looks like, which are found wherever they are repeated. The others are short
 words, which are secret by their place alone: whoever hides them has to know the place.
@@ -49,6 +49,8 @@ KINDS = (
     "live",
 )
 
+_OF_A_SECRET = 28
+"""Texts in a Secret that nothing else looks like, and as many that are words."""
 _CONSONANTS = "bdfghjkmnpqrstvwxz"
 
 
@@ -146,10 +148,10 @@ class Vault:
 def vault() -> Vault:
     """Makes the repository again, always the same."""
     given = Canaries()
-    texts = {f"text-{index}": given.strong("stringData", str(index)) for index in range(5)}
-    texts |= {f"word-{index}": given.weak("stringData", f"word {index}") for index in range(5)}
-    data = {f"text-{index}": _encoded(given.strong("data", str(index))) for index in range(5)}
-    data |= {f"word-{index}": _encoded(given.weak("data", f"word {index}")) for index in range(5)}
+    texts = {f"text-{index}": given.strong("stringData", str(index)) for index in range(_OF_A_SECRET)}
+    texts |= {f"word-{index}": given.weak("stringData", f"word {index}") for index in range(_OF_A_SECRET)}
+    data = {f"text-{index}": _encoded(given.strong("data", str(index))) for index in range(_OF_A_SECRET)}
+    data |= {f"word-{index}": _encoded(given.weak("data", f"word {index}")) for index in range(_OF_A_SECRET)}
     number = given.put("number", "a pin", "483920175")
     key = given.put("name of a key", "of a ConfigMap", f"cnry{len(given.given):03}KeyQ7x9Zt4")
     element = given.strong("element", "of arguments")

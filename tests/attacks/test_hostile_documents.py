@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kcl import bounds
 from runtimes.base import documents
 from tests.attacks.hostile_documents import SLOW_TO_REFUSE
 from tests.attacks.readers import READERS
@@ -103,6 +104,25 @@ def test_brackets_in_a_text_are_no_nesting(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "getrecursionlimit", lambda: 10**7)
     flat = ["[" * 5_000, '\\"[' * 500, "\\", "[{"] * 300
     assert documents.load_json(json.dumps(flat)) == flat
+
+
+@pytest.mark.parametrize("leaf", ["1", '"text"', "[]", "{}", '{"a": [1, {"b": "c"}]}'])
+@pytest.mark.parametrize(("before", "after"), [("[", "]"), ('{"a": ', "}"), ('[1, {"a": "b"}, ', "]")])
+def test_the_limit_of_depth_is_the_same_for_whatever_is_nested(before: str, after: str, leaf: str) -> None:
+    """What the look through the collector of garbage lets pass is what counting level by level lets pass."""
+    passed = []
+    for levels in range(bounds.MOST_DEPTH - 6, bounds.MOST_DEPTH + 4):
+        text = before * levels + leaf + after * levels
+        value = json.loads(text)
+        try:
+            bounds.check_depth(value)
+        except bounds.LimitError:
+            with pytest.raises(bounds.LimitError):
+                bounds.load_json(text)
+        else:
+            assert bounds.load_json(text) == value
+            passed.append(levels)
+    assert 0 < len(passed) < 10
 
 
 def test_files_of_the_workbench_are_small(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def differences(
     """Yields the leaves that differ. What only one side has comes as leaves too; a list of plain values is a leaf."""
     if before is after:
         return  # the very same, as where nobody had to be asked what an apply makes of it
-    if isinstance(before, Mapping) or isinstance(after, Mapping):
+    if isinstance(before, dict | Mapping) or isinstance(after, dict | Mapping):
         if _is_map_or_missing(before) and _is_map_or_missing(after):
             yield from _in_maps(before, after, keys, path)
             return
@@ -172,7 +172,7 @@ def same(one: Any, other: Any) -> bool:
     """Compares JSON-like values; `True` is not `1`, unlike in Python."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
+    if isinstance(one, dict | Mapping) and isinstance(other, dict | Mapping):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
@@ -180,11 +180,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _is_map_or_missing(value: Any) -> bool:
-    return isinstance(value, Mapping) or value is MISSING
+    return isinstance(value, dict | Mapping) or value is MISSING
 
 
 def _is_list_of_maps(value: Any) -> bool:
-    return value is MISSING or (isinstance(value, list) and all(isinstance(each, Mapping) for each in value))
+    return value is MISSING or (isinstance(value, list) and all(isinstance(each, dict | Mapping) for each in value))
 
 
 def _in_maps(

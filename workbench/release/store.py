@@ -15,8 +15,10 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from kcl import whole_file
 from kcl.records import replace
@@ -203,9 +205,13 @@ class ReleaseJournal:
             raise failure("cannot be removed", self._log, error) from error
 
 
+_decoded: Final = lru_cache(maxsize=2)(decode)
+"""One command reads the last release of its stack more than once."""
+
+
 def read_record(path: Path) -> Release:
     """Reads a record and, where its apply did not end, what its log tells beyond it; raises `BrokenRecord`."""
-    release = decode(read_regular(path))
+    release = _decoded(read_regular(path))
     if release.phase is not Phase.APPLYING:
         return release
     try:
