@@ -6,7 +6,8 @@ Half of the objects are Deployments, half ConfigMaps; a tenth of each is changed
 turns, straight and through a proxy that holds every packet for half of 20 ms. Without --kubeconfig the server is the
 sandbox, which serves one request after another in Python; with it the current context of that file is used, whose
 cluster should be one to throw away. What wb evaluates is cached by the first run, as kubectl gets YAML that is written
-already. --apply measures instead how objects are written of which every one is changed.
+already. --apply measures instead how objects are written of which every one is changed. Where the server tells, it says
+how many requests it sent back as too many (429): where there are none, what bounds wb is its own 10 in flight.
 """
 
 from __future__ import annotations
@@ -291,6 +292,14 @@ def write_manifests(made: Bench, to: Path, kubeconfig: Path) -> None:
     to.write_text(yaml.safe_dump_all(documents))
 
 
+def sent_back(made: Bench, kubeconfig: Path) -> float | None:
+    """Returns how many requests the server refused as too many since it began; None where it keeps no account."""
+    found = made.kubectl("get", "--raw", "/metrics", kubeconfig=kubeconfig, codes=(0, 1))
+    lines = [each for each in found.splitlines() if each.startswith("apiserver_")]
+    refused = [each for each in lines if each.startswith("apiserver_request_total{") and 'code="429"' in each]
+    return sum(float(each.rpartition(" ")[2]) for each in refused) if lines else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.clusters")
     parser.add_argument("--objects", type=int, default=1000)
@@ -319,13 +328,15 @@ def _measured(folder: Path, kubeconfig: Path, what: str, arguments: argparse.Nam
         manifests = folder / "manifests.yaml"
         write_manifests(made, manifests, kubeconfig)
         for latency, file in (("no latency", kubeconfig), ("20 ms round trip", slow)):
-            load = os.getloadavg()[0]
+            load, before = os.getloadavg()[0], sent_back(made, kubeconfig)
             found = work(made, file, manifests, arguments.rounds)
             low, high = found["spread"]
+            after = sent_back(made, kubeconfig)
+            told = "" if after is None or before is None else f", {after - before:.0f} requests sent back (429)"
             sys.stdout.write(
                 f"{arguments.objects} objects on {what}, {latency}: "
                 f"wb {found['ours']:.2f} s, {peer} {found['peer']:.2f} s, "
-                f"{found['ratio']:.2f}x ({low:.2f} to {high:.2f}, {arguments.rounds} rounds, load {load:.2f})\n"
+                f"{found['ratio']:.2f}x ({low:.2f} to {high:.2f}, {arguments.rounds} rounds, load {load:.2f}{told})\n"
             )
             sys.stdout.flush()
 
