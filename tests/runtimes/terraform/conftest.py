@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.sandbox.provider.mirror import ProviderMissing, install
+from runtimes.sandbox.provider.mirror import ProviderMissing
+from tests.runtimes.terraform.forked import forking
 from tests.runtimes.terraform.http_backend import Store, serving
 from tests.runtimes.terraform.practice import TERRAFORM, Place, bucket, database, lay_initialised, network, record
 from tests.runtimes.terraform.practice import place as made
 
 
 @pytest.fixture(scope="session")
-def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("mirror")
     try:
-        install(folder)
+        with forking(folder):
+            yield folder
     except ProviderMissing as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from runtimes.sandbox.provider.mirror import ProviderMissing, install
+from runtimes.sandbox.provider.mirror import ProviderMissing
 from runtimes.sandbox.server import Sandbox
+from tests.runtimes.terraform.forked import forking
 from tests.scenarios.terraform.orders import SAMPLE, STACK, TERRAFORM, Orders
 
 
 @pytest.fixture(scope="session")
-def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if TERRAFORM is None:
         pytest.skip("neither terraform nor tofu is on PATH")
     folder = tmp_path_factory.mktemp("mirror")
     try:
-        install(folder)
+        with forking(folder):
+            yield folder
     except ProviderMissing as error:
         pytest.skip(f"{error.message}: {error.hint}")
-    return folder
 
 
 @pytest.fixture(scope="session")
