@@ -1,13 +1,23 @@
-"""How the tests are collected: each process imports all of them, which takes longer than most of them run."""
+"""How the tests are collected and handed out where several processes run them.
+
+Each process imports all of them, which takes longer than most of them run. They are handed out a file at a time, in
+the order in which they are collected: by name, those that wait for servers and terminals would run next to each other
+and leave the cores idle, and whoever took the longest of the last would work alone in the end.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import importlib
-from collections.abc import Iterator
+import zlib
+from collections.abc import Collection, Iterator, Mapping
 
 import pytest
+
+from tests.affected import seconds
+
+_LONG_SECONDS = 2.0
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -20,6 +30,28 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        files = dict.fromkeys(_file(each) for each in items)
+        slow = {_file(each) for each in items if each.get_closest_marker("slow")}
+        places = {file: number for number, file in enumerate(ordered(files, seconds.measured(), slow))}
+        items.sort(key=lambda item: places[_file(item)])
+
+
+def ordered(files: Collection[str], taken: Mapping[str, float], slow: Collection[str]) -> list[str]:
+    """Returns all files: first those that take long, mixed, then the others, which fill what is left, as given.
+
+    The order is the same in each process and each time.
+    """
+    long = {file for file in files if file in slow or taken.get(file, 0.0) >= _LONG_SECONDS}
+    return sorted(long, key=lambda file: zlib.crc32(file.encode())) + [file for file in files if file not in long]
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _import_share(config: pytest.Config) -> None:

@@ -36,8 +36,14 @@ class Seconds:
 
 def by_file(root: Path, files: list[str]) -> dict[str, float]:
     """What the tests of each file take that are not marked `slow`, as measured here or elsewhere; else a guess."""
-    taken = {**json.loads(_MEASURED.read_text("utf-8")), **_taken_here(root)}
+    taken = {**measured(), **_taken_here(root)}
     return {file: taken.get(file) or _UNKNOWN * len(_TEST.findall((root / file).read_text("utf-8"))) for file in files}
+
+
+def measured() -> dict[str, float]:
+    """What the tests of each file took when `seconds.json` was written; those marked `slow` are left out."""
+    found: dict[str, float] = json.loads(_MEASURED.read_text("utf-8"))
+    return found
 
 
 def _taken_here(root: Path) -> dict[str, float]:
