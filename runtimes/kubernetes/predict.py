@@ -40,8 +40,11 @@ async def predict(
     `observed` is the object as read a moment ago, None to read it. `dry_run` asks the server in any case. `taken_away`
     are leaves that others own and that go with the apply.
     """
+    # in a namespace that is not there nothing is; the dry run tells where there is something by now
+    is_absent = observed is None and bool(new_namespaces) and await client.namespace_of(id_) in new_namespaces
     for _ in range(_ATTEMPTS):
-        live, observed = observed or await client.get(id_), None
+        live = observed or (None if is_absent else await client.get(id_))
+        observed, is_absent = None, False
         if not dry_run and not taken_away and live is not None and is_as_applied(content, live, FIELD_MANAGER):
             return _unchanged(id_, content, live)
         try:

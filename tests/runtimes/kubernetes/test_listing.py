@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Forbidden, KubernetesId, RuntimeFailure, Unreachable
+from runtimes.base import Forbidden, KubernetesId, PlanRequest, ReadRequest, RuntimeFailure, Unreachable
 from runtimes.kubernetes.discovery import Discovery
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Reply
-from tests.runtimes.kubernetes.conftest import Place
+from tests.runtimes.kubernetes.conftest import Place, resource
 
 LABELS = {"stack": "here"}
 
@@ -129,6 +129,20 @@ async def test_one_kind_waits_for_the_answer_about_all_that_is_on_its_way(sandbo
     every, one = await asyncio.gather(discovery.every(), discovery.resource("apps/v1", "Deployment"))
     assert one in every
     assert sorted(asked) == ["/api", "/apis"]
+
+
+async def test_what_goes_into_a_new_namespace_is_dry_run_and_not_looked_for(sandboxed: Place) -> None:
+    body = {**sandboxed.config_map(a="1"), "metadata": {"name": "settings", "namespace": "new"}}
+    await sandboxed.runtime.read(ReadRequest(KubernetesId.of(sandboxed.config_map())))  # which kinds there are is known
+    asked = answering(sandboxed, lambda path: None)
+    request = PlanRequest(resource(body), new_namespaces=frozenset({"new"}))
+    assert (await sandboxed.runtime.plan(request)).live is None
+    assert asked == {"/api/v1/namespaces/new/configmaps/settings": 1}
+    # who was faster with the namespace, and with the object, is met all the same
+    await sandboxed.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}})
+    there = await sandboxed.apply({**body, "data": {"a": "2"}})
+    found = await sandboxed.runtime.plan(request)
+    assert found.live is not None and found.live.identity == there.identity and found.after["data"] == {"a": "1"}
 
 
 async def test_a_failure_ends_what_was_asked_beside_it() -> None:
