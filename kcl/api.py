@@ -440,6 +440,7 @@ def _run(
         manifest=loaded.manifest,
         emitted=None if shown.omit_empty_lists else evaluation.emitted,
         sort_keys=asked.sort_keys or bool(merged.sort_keys),
+        trees={module.source.path: module.tree for module in loaded.program.main.modules},
     )
 
 

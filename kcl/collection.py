@@ -10,8 +10,9 @@ from typing import Final
 
 _MANY: Final = 8
 """New files among those kept for later runs, from which on what a run made counts as old."""
-_MANY_OBJECTS: Final = 5_000
-"""So many objects, made by a run for itself, take longer to search than is to be waited for after each edit."""
+_MANY_OBJECTS: Final = 700
+"""So many objects, made by a run for itself, Python would search right after it, which is to be waited for after each
+edit: of a small stack for one part in twenty, and nothing is found, since results hold themselves in no circle."""
 _ROOM: Final = 1_000_000
 """Blocks of memory that may come to be in use, garbage or not, before everything is searched after all."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kcl.diagnostics import Diagnostic
@@ -12,6 +13,7 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Site
 from kcl.loader import Manifest
 from kcl.records import dataclass, field
+from kcl.syntax import ast
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +58,8 @@ class RunResult:
     emitted: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     """The text of the program's own output (`manifests.yaml_stream`), when it made one."""
     sort_keys: bool = False
+    trees: Mapping[str, ast.Module] = field(default_factory=lambda: MappingProxyType({}), repr=False, compare=False)
+    """What the texts of the main package were parsed to, by path; empty for a result that was kept."""
     is_of_files: bool = False
     """Whether files, options and settings alone decide it: no time, chance, environment or plugin. Only told of runs
     that were asked for variables."""

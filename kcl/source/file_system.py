@@ -259,12 +259,13 @@ class OverlayFileSystem:
 
     A file of `files` that is named exactly as somebody asks for it goes before one that is reached by a link, and
     `base` says first whether a link may be followed. Where links lead is kept until stamps of many paths are asked for
-    at once, as by a run that holds what it knows: it asks for single ones some fifty times.
+    at once, as by a run that holds what it knows: it asks for single ones some fifty times. Folders that `base` has
+    just seen to be none are not looked at again.
     """
 
     def __init__(self, base: FileSystem, files: Mapping[str, str | bytes]) -> None:
         self.base = base
-        self._leads = Leads()
+        self._leads = Leads(base.plain_folders())
         self._same: set[tuple[Hashable, ...]] | None = None
         """What the paths of the overlay are on the disk below; None before it is asked for."""
         named = {_normal(path): content for path, content in files.items()}
@@ -312,7 +313,7 @@ class OverlayFileSystem:
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
         asked = list(paths)
         if len(asked) >= _MANY:
-            self._leads, self._same = Leads(), None
+            self._leads, self._same = Leads(self.base.plain_folders()), None
         found = self.base.stamps(asked)
         for path in self._touched.intersection(asked):
             found[path] = self.stamp(path)
@@ -351,13 +352,14 @@ class OverlayFileSystem:
         Their stamps tell it of what is there, which are of what links lead to; what is not there is looked at.
         """
         if self._same is None:
-            self._same = {_identity(stamp) for stamp in map(stamp_as_it_is, self._touched) if stamp}
+            # inode and device, which end a stamp of the disk
+            self._same = {stamp[-2:] for stamp in map(stamp_as_it_is, self._touched) if stamp}
         same = self._same
         return [
             path
             for path, stamp in found.items()
-            if path not in self._touched
-            and (_identity(stamp) in same if isinstance(stamp, tuple) else self._place(path) is not None)
+            if (stamp[-2:] in same if isinstance(stamp, tuple) else self._place(path) is not None)
+            and path not in self._touched
         ]
 
 
@@ -443,11 +445,6 @@ def bounds_of(file_system: FileSystem) -> Bounds | None:
     if isinstance(file_system, OverlayFileSystem):
         return bounds_of(file_system.base)
     return file_system.bounds if isinstance(file_system, BoundedFileSystem) else None
-
-
-def _identity(stamp: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    """Inode and device, which end a stamp of the disk."""
-    return stamp[-2:]
 
 
 def _normal(path: str) -> str:

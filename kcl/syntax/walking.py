@@ -10,17 +10,19 @@ from kcl.syntax import ast
 _CHILDREN: dict[type, tuple[str, ...]] = {}
 
 
-def children(node: ast.Node) -> Iterator[ast.Node]:
+def children(node: ast.Node) -> list[ast.Node]:
     """The nodes right below a node, in the order of the tree's fields."""
     names = _CHILDREN.get(type(node))
     if names is None:
         names = _CHILDREN[type(node)] = tuple(each.name for each in fields(node) if each.name not in ("start", "end"))
+    found: list[ast.Node] = []
     for name in names:
         value = getattr(node, name)
         if isinstance(value, ast.Node):
-            yield value
+            found.append(value)
         elif isinstance(value, list):
-            yield from (each for each in value if isinstance(each, ast.Node))
+            found += [each for each in value if isinstance(each, ast.Node)]
+    return found
 
 
 def walk(root: ast.Node) -> Iterator[ast.Node]:
@@ -29,4 +31,4 @@ def walk(root: ast.Node) -> Iterator[ast.Node]:
     while pending:
         node = pending.pop()
         yield node
-        pending.extend(reversed(list(children(node))))
+        pending += reversed(children(node))

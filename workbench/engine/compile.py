@@ -41,7 +41,6 @@ from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.secret_references import uses
 from workbench.engine.spec import Chain, Lookup, SourceSite, Spec, build
 from workbench.project import Stack, checkout, named, refuse_foreign, top
-from workbench.project.baselines import listed_files
 
 ParseCache = api.ParseCache
 PluginFinder = api.PluginFinder
@@ -111,7 +110,7 @@ def _compiled(
         ) from None
 
     _check_size(result.documents, stack)
-    _check_rendered(stack, program.read_from, result.dependency_names)
+    _check_rendered(stack, program.read_from, result)
     spec = build(
         [*result.documents[before:], *_definitions(stack, inputs)],
         stack=str(stack.path),
@@ -153,28 +152,35 @@ def _check_size(documents: Sequence[Any], stack: Stack) -> None:
             )
 
 
-def _check_rendered(stack: Stack, file_system: api.FileSystem, read: Iterable[str]) -> None:
+def _check_rendered(stack: Stack, file_system: api.FileSystem, result: api.RunResult) -> None:
     """Raises `SpecInvalid` for a component that compiles and is in no output: a plan would take its objects away."""
-    root = checkout(stack.directory) if stack.root is None else stack.root
-    listed = [str(each) for each in listed_files(stack.directory, stack.project_directory, root).files]
+    own, read = result.provenance.user_files, result.sources
 
     def texts_of(names: Iterable[str]) -> Iterator[tuple[str, str]]:
         for name in names:
             with contextlib.suppress(OSError, UnicodeDecodeError):
-                yield name, file_system.read_text(name)
+                try:
+                    yield name, read[name]
+                except api.SourceChanged:
+                    yield name, file_system.read_text(name)
 
     def imported() -> Iterator[str]:
-        return (text for _, text in texts_of(each for each in read if each.endswith(".k") and each not in listed))
+        return (text for _, text in texts_of(each for each in read if each not in own))
 
-    found = unrendered(texts_of(listed), imported)
+    found = unrendered(texts_of(each for each in read if each in own), imported, result.trees)
     if found:
         first = found[0]
         more = f", and so are {len(found) - 1} more" if len(found) > 1 else ""
         raise SpecInvalid(
             f"{first.variable} is a {first.schema}, of which no file asks for instances{more}: its objects are missing",
             where=f"{first.file}:{first.line}",
-            hint=f"render it in {first.asked_in.removeprefix(f'{root}/')}; what is only to be read begins with _",
+            hint=f"render it in {_in_repository(first.asked_in, stack)}; what is only to be read begins with _",
         )
+
+
+def _in_repository(file: str, stack: Stack) -> str:
+    root = checkout(stack.directory) if stack.root is None else stack.root
+    return file.removeprefix(f"{root}/")
 
 
 def lookup_in(provenance: api.Provenance, before: int = 0) -> Lookup:

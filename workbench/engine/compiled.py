@@ -5,7 +5,7 @@ The language is not imported here: screens and a `wb diff` start without it, as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -36,14 +36,23 @@ class CompileInputs:
         if not self.overlay:
             return None
         found = self.overlay.get(path)
-        return self.overlay.get(path.resolve()) if found is None else found
+        if found is None and self._may_lead(path, (each.name for each in self.overlay)):
+            found = self.overlay.get(path.resolve())
+        return found
 
     def overlaid_in(self, folder: Path) -> frozenset[Path]:
         """Returns the files of a folder that have another text, or are there only in the overlay, by its name."""
         if not self.overlay:
             return frozenset()
-        names = (folder, folder.resolve())
-        return frozenset(folder / each.name for each in self.overlay if each.parent in names)
+        folders = {each.parent for each in self.overlay}
+        if self._may_lead(folder, (each.name for each in folders)):
+            names = (folder, folder.resolve())
+            return frozenset(folder / each.name for each in self.overlay if each.parent in names)
+        return frozenset()
+
+    def _may_lead(self, path: Path, names: Iterable[str]) -> bool:
+        """Whether links may lead a path to one of these names: it ends as it is written, unless it is a link itself."""
+        return path.name in names or path.is_symlink()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ nothing where only packages ask, or where a file says a schema of a package that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from kcl.records import dataclass
@@ -23,6 +24,9 @@ from kcl.syntax.walking import walk
 
 _ASKING: Final = "instances"
 _STREAM: Final = "yaml_stream"
+_NO_TREES: Final[Mapping[str, ast.Module]] = MappingProxyType({})
+_MOST_TEXTS: Final = 4096
+"""Of which it is known what they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,18 @@ class _Read:
     streams: bool
 
 
-def unrendered(main: Iterable[tuple[str, str]], imported: Callable[[], Iterable[str]]) -> tuple[Unrendered, ...]:
+_NOTHING: Final = _Read((), frozenset(), False, frozenset(), False)
+_known: Final[dict[str, _Read]] = {}
+_changing: Final = threading.Lock()
+
+
+def unrendered(
+    main: Iterable[tuple[str, str]], imported: Callable[[], Iterable[str]], trees: Mapping[str, ast.Module] = _NO_TREES
+) -> tuple[Unrendered, ...]:
     """`main` are the files of the program with their texts, `imported` gives the texts of packages, which are looked at
-    where a component is asked for by no file of the program. Files with syntax errors say nothing."""
-    own = [(name, _read(text)) for name, text in main]
+    where a component is asked for by no file of the program. Files with syntax errors say nothing. `trees` are what
+    texts of `main` were parsed to without any, by name, as far as somebody knows."""
+    own = [(name, _said_by(text, trees.get(name))) for name, text in main]
     asking = next((name for name, each in own if each.asked), "")
     asked = {pair for _, each in own for pair in each.asked}
     read = {name for _, each in own for name in each.names}
@@ -71,7 +83,7 @@ def unrendered(main: Iterable[tuple[str, str]], imported: Callable[[], Iterable[
     ]
     if not asking or not found:
         return ()
-    others = [_read(text) for text in imported() if _ASKING in text or _STREAM in text]
+    others = [_said_by(text) for text in imported() if _ASKING in text or _STREAM in text]
     every = [*(each for _, each in own), *others]
     if not any(each.streams for each in every) or any(each.asks_for_all for each in every):
         return ()
@@ -83,20 +95,40 @@ def unrendered(main: Iterable[tuple[str, str]], imported: Callable[[], Iterable[
     )
 
 
-@lru_cache(maxsize=4096)
-def _read(text: str) -> _Read:
-    parsed = parse(SourceFile("", text))
-    if parsed.diagnostics:
-        return _Read((), frozenset(), False, frozenset(), False)
-    module = parsed.module
+def _said_by(text: str, tree: ast.Module | None = None) -> _Read:
+    """What a text says, which is read once."""
+    with _changing:
+        known = _known.get(text)
+    if known is not None:
+        return known
+    if tree is None:
+        parsed = parse(SourceFile("", text))
+        tree = None if parsed.diagnostics else parsed.module
+    said = _NOTHING if tree is None else _read(tree, text)
+    with _changing:
+        _known[text] = said
+        while len(_known) > _MOST_TEXTS:
+            del _known[next(iter(_known))]
+    return said
+
+
+def _read(module: ast.Module, text: str) -> _Read:
     # the last step: one package may be named from the root of this module, or as that of another
     packages = {each.name: each.path.rpartition(".")[2] for each in module.body if isinstance(each, ast.Import)}
     asked: set[tuple[str, str]] = set()
     names: set[str] = set()
     asks_for_all = streams = False
-    targets = {id(each) for each in _targets(module)}
+    made_of: set[int] = set()
+    """The names of schemas that make an instance, which come after it: they are no variables that are read."""
     for node in walk(module):
         match node:
+            case ast.Name(id=name):
+                if id(node) not in made_of:
+                    names.add(name)
+            case ast.SchemaExpr(name=schema):
+                made_of.add(id(schema))
+                if isinstance(schema, ast.Selector):
+                    made_of.add(id(schema.value))
             case ast.Call(func=ast.Selector(value=schema, name="instances"), args=args, keywords=keywords):
                 asks_for_all = asks_for_all or bool(args or keywords)
                 asked.add(_spelled(schema, packages))
@@ -104,8 +136,6 @@ def _read(text: str) -> _Read:
                 asked.add(_spelled(schema, packages))
             case ast.Selector(name="yaml_stream"):
                 streams = True
-            case ast.Name(id=name) if id(node) not in targets:
-                names.add(name)
             case _:
                 pass
     made = tuple(_made(module.body, packages, text))
@@ -121,15 +151,6 @@ def _spelled(schema: ast.Expr, packages: dict[str, str]) -> tuple[str, str]:
             return "", name
         case _:
             return "", ""
-
-
-def _targets(module: ast.Module) -> Iterator[ast.Node]:
-    """The names of schemas that make an instance are no variables that are read."""
-    for node in walk(module):
-        if isinstance(node, ast.SchemaExpr):
-            yield node.name
-            if isinstance(node.name, ast.Selector):
-                yield node.name.value
 
 
 def _made(body: Iterable[ast.Stmt], packages: dict[str, str], text: str) -> Iterator[_Made]:

@@ -15,7 +15,8 @@ Observation = Mapping[str, object]
 
 def of_result(result: api.RunResult) -> Observation:
     """Values and texts, and of every node of the output the places that decided it and its schema."""
-    own = {each.name: getattr(result, each.name) for each in fields(result) if each.name != "provenance"}
+    elsewhere = ("provenance", "trees")  # places are looked up below; a result that was kept has no trees
+    own = {each.name: getattr(result, each.name) for each in fields(result) if each.name not in elsewhere}
     own["emitted"] = None if result.emitted is None else result.emitted()
     own["sources"] = dict(result.sources)
     every = list(paths(result))
