@@ -127,21 +127,32 @@ def test_what_a_package_shows_of_another_counts_as_its_own() -> None:
     assert session.walked(MODEL, deep='x = "s"\n') == ["deep", "model", "facade", "__main__"]
 
 
-def test_an_import_may_lead_to_a_package_that_looks_alike_and_is_wrong() -> None:
-    session = Session()
-    texts = {"/r/kcl.mod": "", "/r/main.k": "import b\n\nx = b.x\n", "/r/a/a.k": "x = 1\n"}
-    texts["/r/c/c.k"] = "x = 1\nassert none\n"
+RIGHT, WRONG = "x = 1\n", "x = 1\nassert none\n"
+"""Of which others see the same."""
 
-    def found(imported: str) -> list[str]:
+
+class Importing:
+    """`main` imports `b`, which imports a package as `of`; what of it goes wrong is no matter of what `b` shows."""
+
+    def __init__(self) -> None:
+        self._session = Session()
+
+    def found(self, imported: str = "a", a: str = RIGHT) -> list[str]:
+        texts = {"/r/kcl.mod": "", "/r/main.k": "import b\n\nx = b.x\n", "/r/a/a.k": a, "/r/c/c.k": WRONG}
         files = InMemoryFileSystem({**texts, "/r/b/b.k": f"import {imported} as of\n\nx = of.x\n"})
-        program = load(LoadRequest(("main.k",), "/r"), files, session.parsed).program
-        told = check(program, TYPES, memo=session.kept)
-        assert told == check(program, TYPES)
+        program = load(LoadRequest(("main.k",), "/r"), files, self._session.parsed).program
+        told = check(program, TYPES, memo=self._session.kept)
+        assert told == check(program, TYPES), "as a check that knows nothing"
         return [each.message for each in told]
 
-    assert found("a") == []
-    assert found("c") != []
-    assert found("a") == []
+
+def test_an_imported_package_may_go_wrong_that_shows_what_it_did() -> None:
+    importing = Importing()
+    assert importing.found() == []
+    assert importing.found(a=WRONG) != []
+    assert importing.found() == []
+    assert importing.found("c") != [], "nor by which package it imports in its place"
+    assert importing.found() == []
 
 
 def test_what_is_wrong_is_told_with_the_places_of_now() -> None:
