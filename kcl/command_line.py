@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from functools import partial
 from typing import Any, NoReturn, TextIO
+
+_UNKNOWN_COLUMNS = 80
 
 
 class UsageError(Exception):
@@ -14,13 +19,34 @@ class HelpPrinted(Exception):
     """Help was asked for and has been printed."""
 
 
+def _columns() -> int:
+    """How wide help is laid out, as `shutil.get_terminal_size` has it: argparse asks that for every option that is
+    declared, and it loads three ways of compressing files."""
+    try:
+        told = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        told = 0
+    if told <= 0:
+        try:
+            told = os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ is not None else 0
+        except (ValueError, OSError):
+            told = 0
+    return told or _UNKNOWN_COLUMNS
+
+
 def parser_class(stdout: TextIO) -> type[argparse.ArgumentParser]:
     """A parser that prints help where it is told to, and ends nothing.
 
     It raises `UsageError` for a mistake and `HelpPrinted` after help. Parsers of subcommands are of its class as well.
     """
 
+    width = _columns() - 2
+
     class Parser(argparse.ArgumentParser):
+        def __init__(self, **named: Any) -> None:
+            lays_out = named.get("formatter_class", argparse.HelpFormatter)
+            super().__init__(**{**named, "formatter_class": partial(lays_out, width=width)})
+
         def error(self, message: str) -> NoReturn:
             raise UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
 

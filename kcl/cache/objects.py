@@ -7,14 +7,18 @@ its folder is (`store`), and even then it cannot name a function to be called.
 from __future__ import annotations
 
 import io
-import pickle
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
+try:  # the same classes without what is written in Python, which every run would load and none needs
+    from _pickle import Pickler, Unpickler, UnpicklingError
+except ImportError:
+    from pickle import Pickler, Unpickler, UnpicklingError
+
 PROTOCOL: Final = 5
 BROKEN: Final = (
-    pickle.UnpicklingError,
+    UnpicklingError,
     ValueError,
     EOFError,
     TypeError,
@@ -30,7 +34,7 @@ Reducer = Callable[[Any], Any]
 def to_bytes(value: object, reducers: Mapping[type, Reducer] | None = None) -> bytes:
     """`reducers` say, by class, how some objects are written; see `copyreg`."""
     data = io.BytesIO()
-    pickler = pickle.Pickler(data, PROTOCOL)
+    pickler = Pickler(data, PROTOCOL)
     pickler.dispatch_table = dict(reducers or {})
     pickler.dump(value)
     return data.getvalue()
@@ -39,11 +43,11 @@ def to_bytes(value: object, reducers: Mapping[type, Reducer] | None = None) -> b
 def _member(kind: type, name: str) -> Enum:
     """What Python before 3.11.4 writes of a member of an enumeration: `getattr(kind, name)`."""
     if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
-        raise pickle.UnpicklingError(f"{name} is no member of an enumeration")
+        raise UnpicklingError(f"{name} is no member of an enumeration")
     return kind.__members__[name]
 
 
-class _Reader(pickle.Unpickler):
+class _Reader(Unpickler):
     def __init__(
         self, data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]]
     ) -> None:
@@ -58,10 +62,10 @@ class _Reader(pickle.Unpickler):
         if (module, name) == ("builtins", "getattr"):
             return _member
         if not module.startswith(self._modules) or "." in name:
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in what is kept")
+            raise UnpicklingError(f"{module}.{name} has no place in what is kept")
         found = super().find_class(module, name)
         if callable(found) and not isinstance(found, type):
-            raise pickle.UnpicklingError(f"{module}.{name} is no class")
+            raise UnpicklingError(f"{module}.{name} is no class")
         return found
 
 

@@ -10,8 +10,6 @@ worth a closer one. No text makes a pattern slow: what repeats is bounded, or en
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -85,9 +83,11 @@ def _registry_logins(text: str) -> Iterator[str]:
 
 def _of_pair(encoded: str) -> Iterator[str]:
     """The password of `user:password` in base64."""
+    import base64  # hardly any text looks so
+
     try:
         user, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
-    except (binascii.Error, ValueError):
+    except ValueError:
         return
     if colon and user.isprintable() and not is_placeholder(password):
         yield password

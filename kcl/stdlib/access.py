@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kcl.evaluator.value import ValueFailure
 from kcl.reach import is_below, lies_in_git
 from kcl.records import dataclass, field, fields
 from kcl.source import FileSystem, InMemoryFileSystem
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
 
 def _local_now() -> datetime:
+    from datetime import datetime  # few programs ask for the time
+
     return datetime.now().astimezone()
 
 

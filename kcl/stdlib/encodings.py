@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import sys
 from collections.abc import Callable
-from typing import Final
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any, Final
 
 from kcl.evaluator.value import CallContext, ValueFailure
 from kcl.stdlib.access import Access
@@ -15,6 +18,15 @@ from kcl.stdlib.declaration import Module
 BASE64: Final = Module("base64")
 BASE32: Final = Module("base32")
 CRYPTO: Final = Module("crypto")
+_SHORT_BYTES: Final = 1 << 16
+"""Of a text that Python's own functions hash as fast as others."""
+_SHA2: Final = (
+    dict.fromkeys(("sha224", "sha256", "sha384", "sha512"), "_sha2")
+    if sys.version_info >= (3, 12)
+    else {"sha224": "_sha256", "sha256": "_sha256", "sha384": "_sha512", "sha512": "_sha512"}
+)
+_OWN_HASHES: Final = {"md5": "_md5", "sha1": "_sha1", **_SHA2}
+"""The modules of Python that have them."""
 
 
 def _bytes(value: str, encoding: str) -> bytes:
@@ -60,11 +72,26 @@ def base32_decode(value: str) -> str:
     return _decoded(decode, value, "base32")
 
 
+@lru_cache
+def _own_hash(name: str) -> Any:
+    """Python's own function, None where it has none. hashlib loads OpenSSL, which takes longer than most programs and
+    gains something for long texts only."""
+    try:
+        return getattr(import_module(_OWN_HASHES[name]), name)
+    except (ImportError, AttributeError):
+        return None
+
+
 def _declare_hash(name: str) -> None:
     def digest(value: str, encoding: str = "utf-8") -> str:
-        import hashlib  # loads OpenSSL, which takes longer than most programs
+        data = _bytes(value, encoding)
+        new = _own_hash(name) if len(data) <= _SHORT_BYTES else None
+        if new is None:
+            import hashlib
 
-        return hashlib.new(name, _bytes(value, encoding), usedforsecurity=False).hexdigest()
+            new = partial(hashlib.new, name)
+        digest: str = new(data, usedforsecurity=False).hexdigest()
+        return digest
 
     CRYPTO.function(f"{name}(value: str, encoding?: str) -> str")(digest)
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,29 @@ def test_calls_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
 def test_file_without_a_command_is_run(tmp_path: Path) -> None:
     (tmp_path / "main.k").write_text("a = 1\n")
     assert _kcl(tmp_path, "main.k") == (0, "a: 1\n", "")
+
+
+_RUNS = """
+import io, sys
+from kcl.cli import main
+written = io.StringIO()
+assert main(["run", "main.k"], cwd=sys.argv[1], stdin=io.StringIO(), stdout=written, stderr=written) == 0
+print(written.getvalue(), sorted(set(sys.argv[2:]) & set(sys.modules)))
+"""
+
+
+def test_a_run_loads_nothing_that_few_programs_need(tmp_path: Path) -> None:
+    (tmp_path / "main.k").write_text('import crypto\na = crypto.sha256("x")[:4]\n')
+    unneeded = ("shutil", "bz2", "lzma", "pickle", "datetime", "_hashlib", "pathlib", "yaml", "tomllib", "lark")
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}{_RUNS}", str(tmp_path), *unneeded]
+    ended = subprocess.run(
+        command,
+        env={**os.environ, "KCL_RUN_CACHE": str(tmp_path / "kept")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.stdout, ended.stderr) == ("a: '2d71'\n []\n", "")
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["mod", "--help"], ["mod", "add", "--help"]])

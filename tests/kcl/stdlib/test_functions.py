@@ -1,5 +1,6 @@
 """What library functions answer, and what they say when they cannot. Expectations are the official library's."""
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -259,3 +260,9 @@ def test_text_that_is_not_json(text: str, problem: str) -> None:
     with pytest.raises(ProgramError) as caught:
         _value(f"json.decode(r'{text}')", "json")
     assert caught.value.diagnostics[0].message == problem
+
+
+@pytest.mark.parametrize("name", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
+def test_short_and_long_texts_have_the_hashes_that_python_knows(name: str) -> None:
+    for text in ("", "ä", "x" * 65_536, "x" * 65_537):
+        assert _value(f"crypto.{name}('{text}')", "crypto") == hashlib.new(name, text.encode()).hexdigest()
