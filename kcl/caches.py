@@ -91,8 +91,10 @@ class _Disk:
         from kcl.cache.code import CODE, CODES, compiling  # most runs have no store
         from kcl.cache.entries import Entries
         from kcl.cache.packages import PACKAGES
+        from kcl.cache.patterns import share
 
         self.entries = Entries(store)
+        share(self.entries)
         codecs: dict[Query[Any, Any], Codec[Any, Any]] = {PACKAGE: PACKAGES, CODE: CODES}
         by_text = answers_by_text(self.entries, secrets)
         self.memo = Memo(self.entries, codecs, {**by_text, CHECKED: partial(checked, self.entries)})
