@@ -319,7 +319,7 @@ async def test_no_secret_gets_into_the_files_of_an_import(opened: Opened) -> Non
 
 async def test_an_editor_is_told_no_secret(opened: Opened) -> None:
     told = await asyncio.to_thread(_told_in_an_editor, Path("vault/dev/main.k"), opened.vault.arguments)
-    assert "`stringData.text-0` of `v1:Secret:" in told and "all 1 stack looked at" in told
+    assert "`stringData.text-0` of `v1:Secret:" in told and "all 1 stack looked at" in told and "live on " in told
     assert not opened.leaks(told)
 
 
@@ -328,7 +328,7 @@ def _told_in_an_editor(file: Path, given: Sequence[str]) -> str:
     file = file.resolve()
     root, document = file.parents[2], {"textDocument": {"uri": file.as_uri()}}
     told = []
-    with Editor(root, command=("workbench", "-w", str(root), "lsp", *given)) as editor:
+    with Editor(root, command=("workbench", "-w", str(root), "lsp", "--live", *given)) as editor:
         editor.open(file)
         lines = file.read_text().splitlines()
         editor.ask("textDocument/codeLens", document)
@@ -338,11 +338,16 @@ def _told_in_an_editor(file: Path, given: Sequence[str]) -> str:
             found = editor.ask("textDocument/hover", document | {"position": position})
             said = "" if found is None else found["contents"]["value"]
             told.append(re.sub(r"^```kcl\n[\w$]+:", "", said))
+        editor.until("workspace/codeLens/refresh")  # clusters were asked
         told += [each["command"]["title"] for each in editor.ask("textDocument/codeLens", document)]
         texts = r'("(?!apiVersion|kind|name|image|type)[^"\n]+": ")([^"\n\\]{3,})"'
         editor.edit(file, {"text": re.sub(texts, r'\1\2x"', file.read_text())})
         told.append(editor.ask("workspace/executeCommand", {"command": "kcl.effect", "arguments": []}))
         assert "masked#" in told[-1]
+        secret = next(number for number, line in enumerate(lines) if "stringData" in line)
+        for number in (secret, secret + 1):
+            asked = {"command": "kcl.live", "arguments": [file.as_uri(), number]}
+            told.append(editor.ask("workspace/executeCommand", asked))
     return "\n".join(told)
 
 

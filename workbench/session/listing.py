@@ -113,7 +113,7 @@ class ListingLive(Opened):
                 feed.take(cluster, TableReport(failure=masked_failure(error, self._secrets, rules)), None)
             await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
 
-    async def read_live(self, cluster: str, id_: KubernetesId) -> LiveObject | None:
+    async def read_live(self, cluster: str, id_: KubernetesId, *, with_events: bool = True) -> LiveObject | None:
         """Returns one object with who owns its fields and what was reported of it; None if it is not there.
 
         Raises `RuntimeFailure` where it can't be read; events that can't be are said in the object.
@@ -132,6 +132,8 @@ class ListingLive(Opened):
             return None
         self._secrets |= secret_values([Resource(id_, RuntimeType.KUBERNETES, live.body)], rules)
         found = shown(cluster, live, at, self._secrets, rules)
+        if not with_events:
+            return found
         try:
             events = await (await self._listable(cluster)).events(id_, live.identity.uid)
         except RuntimeFailure as error:

@@ -37,14 +37,26 @@ async function stop(): Promise<void> {
   await running?.stop();
 }
 
-async function showEffect(): Promise<void> {
+async function show(command: string, needs: string, ...args: unknown[]): Promise<void> {
   const offered = client?.initializeResult?.capabilities.executeCommandProvider?.commands ?? [];
-  if (!client || !offered.includes("kcl.effect")) {
-    void window.showInformationMessage("KCL: this needs the server that knows stacks: set kcl.server.command to wb.");
+  if (!client || !offered.includes(command)) {
+    void window.showInformationMessage(`KCL: this needs ${needs}.`);
     return;
   }
-  const content = await client.sendRequest<string>("workspace/executeCommand", { command: "kcl.effect" });
+  const content = await client.sendRequest<string>("workspace/executeCommand", { command, arguments: args });
   await window.showTextDocument(await workspace.openTextDocument({ content }), { preview: true });
+}
+
+function showEffect(): Promise<void> {
+  return show("kcl.effect", "the server that knows stacks: set kcl.server.command to wb");
+}
+
+async function showLive(): Promise<void> {
+  const editor = window.activeTextEditor;
+  if (editor) {
+    const needs = "the server that asks clusters: set kcl.server.command to wb, and kcl.server.arguments to lsp, --live";
+    await show("kcl.live", needs, editor.document.uri.toString(), editor.selection.active.line);
+  }
 }
 
 export async function activate(context: ExtensionContext): Promise<void> {
@@ -55,6 +67,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
   context.subscriptions.push(
     commands.registerCommand("kcl.restart", again),
     commands.registerCommand("kcl.showEffect", showEffect),
+    commands.registerCommand("kcl.showLive", showLive),
     workspace.onDidGrantWorkspaceTrust(again),
     workspace.onDidChangeConfiguration((change) => (change.affectsConfiguration("kcl.server") ? again() : undefined)),
   );

@@ -15,6 +15,7 @@ hierarchies   what schemas rest on, what rests on them, who makes instances
 advising      what the linter finds, and edits against it
 repositories  what somebody else knows of the stacks of a repository
 surveying     who sets what in which stack
+living        what is live of it
 protocol      our values as the protocol has them
 answers       requests
 server        texts, diagnostics, threads
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    from kcl.tools.lsp.repositories import Repository
+    from kcl.tools.lsp.repositories import Clusters, Repository
 
 _OK, _FAILED, _USAGE = 0, 1, 2
 _HELP: Final = (
@@ -46,10 +47,11 @@ def main(
     stderr: TextIO,
     environment: Mapping[str, str] | None = None,
     repository: Repository | None = None,
+    clusters: Clusters | None = None,
 ) -> int:
     """Serves until the editor ends it; exit status 1 without the library of the protocol.
 
-    `repository` is who knows the stacks that files belong to.
+    `repository` is who knows the stacks that files belong to, `clusters` who knows what is live of them.
     """
     if any(word in ("-h", "--help") for word in argv):
         stdout.write(_HELP)
@@ -62,4 +64,4 @@ def main(
         return _FAILED
     from kcl.tools.lsp.server import serve  # needs pygls
 
-    return serve(stdin.buffer, stdout.buffer, environment or {}, repository)
+    return serve(stdin.buffer, stdout.buffer, environment or {}, repository, clusters)

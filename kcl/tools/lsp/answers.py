@@ -15,12 +15,13 @@ from kcl.syntax import ast
 from kcl.tools.fmt import Refused, changes
 from kcl.tools.lsp import acting, colouring, completing, hierarchies, hovering, outline, referring, surveying
 from kcl.tools.lsp.advising import Advisor
+from kcl.tools.lsp.living import Living
 from kcl.tools.lsp.positions import Lines, Unit
 from kcl.tools.lsp.protocol import SYMBOL_KINDS, LinesOf, completion_of, finding_of, place_of, range_of, symbol_of
 from kcl.tools.lsp.repositories import Place
 from kcl.tools.lsp.resolving import Declaration
 from kcl.tools.lsp.sessions import Session
-from kcl.tools.lsp.surveying import Survey
+from kcl.tools.lsp.surveying import Effect, Survey
 from kcl.tools.lsp.views import View
 
 _FIX_ALL: Final = f"{lsp.CodeActionKind.SourceFixAll.value}.kcl"
@@ -45,6 +46,7 @@ class Answers:
     """One editor's answers. `uri` is the name that the editor has for a path.
 
     `survey` knows the stacks of the repository, None where nobody does; `wants` is called when somebody asks for them.
+    `living` knows what is live of them, None where that is not to be asked.
 
     `about_files` are asked of one file, by its path; `others` of anything. Both give None, or nothing, for what is not
     known.
@@ -57,9 +59,10 @@ class Answers:
         uri: Callable[[str], str],
         survey: Survey | None = None,
         wants: Callable[[], object] = bool,
+        living: Living | None = None,
     ) -> None:
         self.session, self.advisor, self.uri = session, advisor, uri
-        self.survey, self.wants = survey, wants
+        self.survey, self.wants, self.living = survey, wants, living
         self.about_files: Mapping[str, tuple[Callable[[str, Any], Any], Any]] = {
             lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (self._symbols, None),
             lsp.TEXT_DOCUMENT_FOLDING_RANGE: (self._folds, None),
@@ -145,6 +148,7 @@ class Answers:
         effects = self.survey.at(view.path, place.line + 1, place.column + 1, keys)
         if effects:
             parts.append(surveying.story(effects, root))
+            parts += map(surveying.code, self._told_of_clusters(effects))
         if isinstance(node, ast.SchemaAttr):
             start = node.start + (view.text[node.start] in "'\"")
             declared = Declaration(view.path, start, start + len(node.name))
@@ -153,6 +157,15 @@ class Answers:
         extent = self.survey.extent()
         nothing = "no stack has anything from here" if extent.is_whole else "nothing is known yet of what this does"
         return ["\n\n".join((*(parts or [nothing]), f"({extent})"))]
+
+    def _told_of_clusters(self, effects: Sequence[Effect]) -> list[str]:
+        """What is live of what a place decides; nothing where nobody may ask clusters."""
+        if self.living is None:
+            return []
+        if self.living.want(effects):
+            self.wants()
+        said = self.living.title(effects)
+        return [said] if said else []
 
     def _lenses(self, path: str, params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
         view = None if self.survey is None else self.session.view(path)
@@ -165,7 +178,7 @@ class Answers:
         for line in sorted({*ways, *(each - 1 for each in self.survey.lines(path))}):
             effects = self.survey.at(path, line + 1, keys=ways.get(line, ()))
             if effects:
-                titles[line] = [surveying.title(effects)]
+                titles[line] = [surveying.title(effects), *self._told_of_clusters(effects)]
         by_declaration: dict[Declaration, list[tuple[str, Place]]] = {}
         for declared, stack, place in self.survey.declarations(path):
             if declared.path == path and (place.path, place.line - 1) != (path, places.place(declared.start).line):

@@ -10,6 +10,7 @@ looks after the check and on its thread, when nobody has typed for a moment.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,9 +23,10 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from kcl.tools.lsp.advising import Advice, Advisor
 from kcl.tools.lsp.answers import LEFT_OUT, Answers
+from kcl.tools.lsp.living import Living
 from kcl.tools.lsp.positions import Unit
 from kcl.tools.lsp.protocol import LinesOf, diagnostic_of, edit_of, finding_of, too_large
-from kcl.tools.lsp.repositories import NotLooked, Repository
+from kcl.tools.lsp.repositories import Clusters, NotLooked, Repository
 from kcl.tools.lsp.sessions import MOST_CHARACTERS, Found, Session
 from kcl.tools.lsp.surveying import Survey, unsaved
 
@@ -32,6 +34,8 @@ T = TypeVar("T")
 
 EFFECT: Final = "kcl.effect"
 """The command that tells what unsaved texts change in the stacks."""
+DIFFERENCE: Final = "kcl.live"
+"""The command that tells what an apply would change live of what a line decides; it gets a URI and a line from 0."""
 _DEBOUNCE_SECONDS: Final = 0.015
 _PAUSE_SECONDS: Final = 0.25
 """How long nobody types before the linter looks."""
@@ -45,12 +49,18 @@ _WATCHED: Final = ("**/*.k", "**/kcl.mod", "**/kcl.mod.lock", "**/kcl.yaml", "**
 class Server:
     """One editor, and what it is told."""
 
-    def __init__(self, environment: Mapping[str, str], repository: Repository | None = None) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        repository: Repository | None = None,
+        clusters: Clusters | None = None,
+    ) -> None:
         self.protocol = LanguageServer("kcl", _version())
         self.session = Session(environment=environment)
         self.advisor = Advisor(self.session)
         self.survey = None if repository is None else Survey(self.session, repository)
-        self.features = Answers(self.session, self.advisor, self.uri, self.survey, self._survey_soon)
+        self.living = None if clusters is None else Living(self.session, clusters)
+        self.features = Answers(self.session, self.advisor, self.uri, self.survey, self._survey_soon, self.living)
         self.checks = ThreadPoolExecutor(1, "kcl-checks")
         self.answers = ThreadPoolExecutor(1, "kcl-answers")
         self.slow_answers = ThreadPoolExecutor(1, "kcl-slow-answers")
@@ -66,6 +76,8 @@ class Server:
         self._register()
         if repository is not None:
             self._offer_effect(repository)
+        if self.survey is not None and clusters is not None:
+            self._offer_difference(self.survey, clusters)
 
     def _register(self) -> None:
         self._note(lsp.INITIALIZED, self._initialized)
@@ -238,6 +250,31 @@ class Server:
 
         self.protocol.command(EFFECT)(effect)
 
+    def _offer_difference(self, survey: Survey, clusters: Clusters) -> None:
+        """Lets somebody ask what the line under the cursor would change live."""
+
+        async def difference(uri: str, line: int) -> str:
+            path = self.path(uri)
+            if path is None:
+                return "not known: this is no file\n"
+            loop = asyncio.get_running_loop()
+            texts = await loop.run_in_executor(self.answers, unsaved, self.session.documents)
+            effects = await loop.run_in_executor(self.answers, survey.at, path, line + 1)
+            stacks = [each.stack for each in effects if each.wins]
+            extent = survey.extent()
+            if not stacks:
+                self._survey_soon()
+                nothing = "the line decides nothing in any stack" if extent.is_whole else "not known yet"
+                return f"{nothing} ({extent})\n"
+            try:
+                real = await loop.run_in_executor(self.answers, os.path.realpath, path)
+                told = await clusters.difference(stacks, texts, real, line + 1)
+            except NotLooked as problem:
+                return f"not known: {problem}\n"
+            return told if extent.is_whole else f"{told}({extent})\n"
+
+        self.protocol.command(DIFFERENCE)(difference)
+
     def _survey_soon(self) -> None:
         """Has the stacks looked at of which something may have changed; from any thread."""
         if self._loop is not None:
@@ -277,6 +314,8 @@ class Server:
             self._refresh()
         if is_over():
             self._wanted.set()
+        elif self.living is not None and await self.living.read():
+            self._refresh()
 
     def _refresh(self) -> None:
         workspace = self.protocol.client_capabilities.workspace
@@ -296,10 +335,14 @@ def _version() -> str:
 
 
 def serve(
-    stdin: BinaryIO, stdout: BinaryIO, environment: Mapping[str, str], repository: Repository | None = None
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    environment: Mapping[str, str],
+    repository: Repository | None = None,
+    clusters: Clusters | None = None,
 ) -> int:
     """Serves until the editor says `exit` or is gone."""
-    server = Server(environment, repository)
+    server = Server(environment, repository, clusters)
     try:
         server.protocol.start_io(stdin, stdout)
     finally:
