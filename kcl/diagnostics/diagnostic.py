@@ -67,6 +67,7 @@ class Code(Enum):
     BARE_NUMBER = ("W3009", "BareNumber")
     REPEATED_CONDITION = ("W3010", "RepeatedCondition")
     CONTRADICTION = ("W3011", "ContradictingConditions")
+    CHANGED_BELOW = ("W3012", "ChangedBelow")
     SUPPRESSION = ("W3900", "UnfitSuppression")
 
     @property

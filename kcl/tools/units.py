@@ -36,8 +36,8 @@ def unit_of(path: str, files: FileSystem, memo: Memo) -> Unit:
         if found is not None:
             return found
     if root is None:
-        return Unit(os.path.dirname(path), (path,))
-    return _by_entries(path, root, files, memo) or _package(path, files)
+        return alone(path)
+    return _by_entries(path, root, files, memo) or package_of(path, files)
 
 
 def _folders(path: str, files: FileSystem) -> Iterator[str]:
@@ -80,7 +80,12 @@ def _by_entries(path: str, root: str, files: FileSystem, memo: Memo) -> Unit | N
     return None if found is None else _unit_naming(path, root, root, Settings(files=found.files))
 
 
-def _package(path: str, files: FileSystem) -> Unit:
+def alone(path: str) -> Unit:
+    """A file as a program of its own."""
+    return Unit(os.path.dirname(path), (path,))
+
+
+def package_of(path: str, files: FileSystem) -> Unit:
     """The files of a folder that make a package, and this one whatever its name is."""
     folder = os.path.dirname(path)
     names = [

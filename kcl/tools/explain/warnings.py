@@ -136,6 +136,14 @@ WARNINGS: Final[tuple[Page, ...]] = (
         "x = option('x')\na = 1 if x != 'dev' or x != 'test' else 2\n",
         "x = option('x')\na = 1 if x != 'dev' and x != 'test' else 2\n",
     ),
+    lint_page(
+        Code.CHANGED_BELOW,
+        "A variable is changed below a statement that reads it. That statement sees the change: it reads what the last "
+        "change has left, and not what stands above it.",
+        "Give what is changed a name of its own, or read it below the change.",
+        "_shared = {tier = 'web'}\na = _shared\n_shared |= {size = 1}\nb = _shared\n",
+        "_shared = {tier = 'web'}\na = _shared\nb = _shared | {size = 1}\n",
+    ),
     Page(
         Code.MISSING_DOCUMENTATION,
         "A schema has no docstring. Looked for only where it is asked for: kcl lint --select W3005.",

@@ -100,6 +100,9 @@ def main(
         stdout.write(report(linted.diagnostics, linted.texts, form))
     unread = (*missing, *linted.unread, *unknown)
     _tell_unread(unread, folder, stderr)
+    if linted.apart:
+        names = ", ".join(_shown(each, folder) for each in linted.apart)
+        stderr.write(f"looked at one by one, as they declare the same names and are no package together: {names}\n")
     shown = [each for each in linted.diagnostics if not each.follows]
     errors = sum(each.severity is Severity.ERROR for each in shown)
     warnings = len(shown) - errors

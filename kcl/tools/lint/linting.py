@@ -22,7 +22,7 @@ from kcl.tools.lint.rules import ASKED_FOR, RULES
 from kcl.tools.lint.subject import Finding, Subject
 from kcl.tools.lint.suppressions import apply, read
 from kcl.tools.paths import NoFiles, files_in, found
-from kcl.tools.units import Unit, unit_of
+from kcl.tools.units import Unit, alone, package_of, unit_of
 
 _PRIVATE: Final = pattern(r"(?<!\w)_\w*", 0)
 
@@ -41,7 +41,8 @@ class Unread:
 class Linted:
     """What was found, file by file, in each by place.
 
-    `files` were looked at, `unread` could not be. `texts` are those of all files that diagnostics speak of.
+    `files` were looked at, `unread` could not be. `texts` are those of all files that diagnostics speak of. `apart` are
+    those that were taken for programs of their own, since together with the files beside them they are none.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -49,6 +50,7 @@ class Linted:
     files: tuple[str, ...]
     unread: tuple[Unread, ...]
     texts: Mapping[str, str]
+    apart: tuple[str, ...] = ()
 
 
 def files_of(paths: Iterable[str], cwd: str, *, recursive: bool = False) -> tuple[tuple[str, ...], tuple[Unread, ...]]:
@@ -90,6 +92,7 @@ def lint(
     unread: list[Unread] = []
     done: set[str] = set()
     analysed: dict[Unit, tuple[Analysis, Deprecated]] = {}
+    apart: list[str] = []
     for path in paths:
         if path in done:
             continue
@@ -102,6 +105,11 @@ def lint(
             analysis, deprecated = analysed[unit]
         else:
             analysis = analyse(unit, files, cache, packages)
+            if _clashes(analysis) and unit == package_of(path, files):
+                by_itself = analyse(alone(path), files, cache, packages)
+                if not _has_errors(by_itself):
+                    unit, analysis = by_itself.unit, by_itself
+                    apart.append(path)
             deprecated = Deprecated(analysis)
             analysed[unit] = analysis, deprecated
             texts.update(analysis.sources)
@@ -115,7 +123,7 @@ def lint(
             done.add(name)
             module = by_path.get(name)
             if module is None:
-                if not any(each.severity is Severity.ERROR for each in analysis.diagnostics):
+                if not _has_errors(analysis):
                     unread.append(Unread(f"{name}: its program could not be loaded"))
                 continue
             if is_broken(module, analysis):
@@ -132,6 +140,21 @@ def lint(
         tuple(each for each in paths if each in done),
         tuple(unread),
         texts,
+        tuple(apart),
+    )
+
+
+def _has_errors(analysis: Analysis) -> bool:
+    return any(each.severity is Severity.ERROR for each in analysis.diagnostics)
+
+
+def _clashes(analysis: Analysis) -> bool:
+    """Whether two files declare one name: in a package they can not, programs beside each other can."""
+    return any(
+        each.code is Code.IMMUTABLE
+        and each.primary is not None
+        and any(label.span.path != each.primary.path for label in each.labels)
+        for each in analysis.diagnostics
     )
 
 

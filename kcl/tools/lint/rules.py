@@ -12,7 +12,7 @@ from typing import Final
 from kcl.diagnostics import Code, Label, Span, warning
 from kcl.syntax import ast
 from kcl.syntax.walking import children, walk
-from kcl.tools.lint import conditions, numbers, overridden
+from kcl.tools.lint import changing, conditions, numbers, overridden
 from kcl.tools.lint.subject import Finding, Subject, found, found_at, shortened
 from kcl.tools.migrate import Edit
 
@@ -249,6 +249,7 @@ RULES: Final[Mapping[Code, Rule]] = {
     Code.SHADOWED_IMPORT: _shadowed_import,
     Code.REPEATED_CONDITION: conditions.repeated_condition,
     Code.CONTRADICTION: conditions.contradiction,
+    Code.CHANGED_BELOW: changing.changed_below,
     Code.BARE_NUMBER: numbers.bare_number,
     Code.DEPRECATED: _deprecated,
     Code.ALWAYS_OVERRIDDEN: overridden.always_overridden,

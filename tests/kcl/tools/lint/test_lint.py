@@ -31,6 +31,12 @@ def _lint(folder: Path, text: str, *words: str) -> _Ran:
 
 
 CASES = {
+    "shared data that is changed below who reads it": ("_a = {x = 1}\nb = {k = _a}\n_a |= {y = 2}\n", ["3 W3012"]),
+    "a part of shared data that is changed below who reads it": ("_a = {x = 1}\nb = _a\n_a.x = 2\n", ["3 W3012"]),
+    "data that is changed before anybody reads it": ("_a = {x = 1}\n_a |= {y = 2}\nb = _a\n", []),
+    "a new value below who reads the old one": ("_a = [1]\nb = _a\n_a = [2]\nc = _a\n", ["3 W3012"]),
+    "a key of the same name": ("_a = {x = 1}\nb = {_a = 1}\n_a |= {y = 2}\nc = _a\n", []),
+    "what a lambda reads when it is called": ("_a = {x = 1}\nb = lambda { _a }\n_a |= {y = 2}\nc = b()\n", []),
     "an import that is only a key": ("import math\na = {math = 1}\n", ["1 W0411"]),
     "an import used as a type": ("import a.b\nx: b.T = Undefined\n", None),
     "an import used in a string": ("import math\na = '${math.ceil(0.5)}'\n", []),
@@ -341,3 +347,17 @@ def test_a_stack_is_looked_at_as_it_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "prod/main.k").write_text("x = S {a = 'one'}\n")
     ran = _Ran(tmp_path, "--error_format", "short", "base")
     assert ran.status == 1 and ran.found == ["1 E2G22"]
+
+
+def test_files_that_declare_the_same_name_are_programs_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "kcl.mod").write_text("")
+    folder = tmp_path / "sites"
+    folder.mkdir()
+    for name in ("north", "south"):
+        (folder / f"{name}.k").write_text(f"import math\n\nsite = {{name = '{name}'}}\n")
+    ran = _Ran(tmp_path, "--error_format", "short", "sites")
+    assert (ran.status, ran.found) == (1, ["1 W0411", "1 W0411"])
+    assert "one by one, as they declare the same names" in ran.err and "sites/north.k, sites/south.k" in ran.err
+    (folder / "north.k").write_text("site: int = 'x'\n")
+    ran = _Ran(tmp_path, "--error_format", "short", "sites")
+    assert "E1001" in ran.out and "E2G22" in ran.out, "what is wrong by itself is told with what is wrong together"
