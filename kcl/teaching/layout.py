@@ -128,12 +128,34 @@ def _yaml_blocks(view: View, line: int) -> Iterator[Remedy]:
         )
         if len(heads) >= _MOST_LEVELS:
             break
+    yield from _bracketed_items(view, line)
     for head in reversed(heads):
         changes, has_items = _nested(view, head)
         if changes:
-            how = "a list is written `key: [...]`, an item a line without `-`" if has_items else ""
-            what = how or "what is nested is written in braces, `key: {...}`: indentation alone does not nest"
-            yield Remedy(what, tuple(changes))
+            yield Remedy(_nesting("key: ", has_items), tuple(changes))
+            if not view.indent(head):  # outside of all braces
+                opening, *others = changes
+                colon = view.text.rindex(":", view.starts[head], opening.start)
+                assigned = Change(colon, opening.end, f" ={opening.text}")
+                yield Remedy(_nesting("key = ", has_items), (assigned, *others))
+
+
+def _bracketed_items(view: View, line: int) -> Iterator[Remedy]:
+    """Items written with `-` between brackets."""
+    if _ITEM.match(view.line(line)) is None:
+        return
+    first, earlier = line, view.before(line)
+    while earlier is not None and view.indent(earlier) >= view.indent(line):
+        first, earlier = earlier, view.before(earlier)
+    if earlier is not None and view.text[: view.code_end(earlier)].endswith("["):
+        changes = tuple(_items(view, first)[1])
+        yield Remedy("an item stands in a line of its own without `-`, and one with keys in braces", changes)
+
+
+def _nesting(key: str, has_items: bool) -> str:
+    if has_items:
+        return f"a list is written `{key}[...]`, an item a line without `-`"
+    return f"what is nested is written in braces, `{key}{{...}}`: indentation alone does not nest"
 
 
 def _is_head(view: View, line: int) -> bool:

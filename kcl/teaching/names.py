@@ -32,6 +32,8 @@ _DECLARING: Final = ("let", "var", "const", "val", "local")
 _UNDEFINED = pattern(r"name '([^']+)' is not defined")
 _NO_MODULE = pattern(r"Cannot find the module ([\w.$]+) from ")
 _NO_MEMBER = pattern(r"attribute '([^']+)' not found in 'module '([\w.$]+)''")
+_NEGATED_TEXT = pattern(r"bad operand type for unary -: '(?:str|\{|\[)")
+_DASH = pattern(r"^[ \t]*-[ \t]", re.MULTILINE)
 _IMPORT = pattern(r"^import[ \t]+([\w.$]+)(?:[ \t]+as[ \t]+(\w+))?", re.MULTILINE)
 _MEMBER = pattern(r"\.(\w+)")
 _MOST_PATHS: Final = 3
@@ -69,6 +71,9 @@ def name_hints(item: Diagnostic, sources: Mapping[str, str], around: Around | No
         found = _NO_MODULE.match(item.message)
         if found is not None and not found[1].startswith("."):
             yield from _other_package(found[1], span, text, around)
+        return
+    if _NEGATED_TEXT.match(item.message) and _DASH.search(text, text.rfind("\n", 0, span.start) + 1, span.start + 2):
+        yield Hint("an item of a list stands in a line of its own without `-`")
         return
     undefined = _UNDEFINED.match(item.message)
     if undefined is not None:

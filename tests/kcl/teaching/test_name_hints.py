@@ -97,6 +97,13 @@ def test_where_nothing_is_certain_nothing_is_said(text: str) -> None:
     assert not any(each.hints for each in _failure(text).diagnostics)
 
 
+def test_a_text_behind_a_dash_in_a_list_is_told_as_an_item() -> None:
+    [said, _] = [[hint.message for hint in each.hints] for each in _failure('a = [\n  - "x"\n  - "y"\n]\n').diagnostics]
+    assert said == ["an item of a list stands in a line of its own without `-`"]
+    [said] = [[hint.message for hint in each.hints] for each in _failure('a = 1\nb = -"x"\n').diagnostics]
+    assert said == []
+
+
 def test_a_package_of_a_dependency_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "lib" / "api" / "apps" / "v1").mkdir(parents=True)
     (tmp_path / "lib" / "kcl.mod").write_text('[package]\nname = "lib"\nversion = "0.1.0"\n')
