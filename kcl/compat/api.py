@@ -28,6 +28,8 @@ from kcl.compat.messages import (
     FormatCodeResult,
     FormatPathArgs,
     FormatPathResult,
+    FormatTestReportArgs,
+    FormatTestReportResult,
     GetVersionResult,
     KeyValuePair,
     LintPathArgs,
@@ -119,6 +121,8 @@ __all__ = [
     "FormatCodeResult",
     "FormatPathArgs",
     "FormatPathResult",
+    "FormatTestReportArgs",
+    "FormatTestReportResult",
     "FunctionType",
     "GetSchemaTypeMappingArgs",
     "GetSchemaTypeMappingResult",
@@ -189,11 +193,18 @@ class API:
         return GetVersionResult(_OFFICIAL, told)
 
     def exec_program(self, args: ExecProgramArgs) -> ExecProgramResult:
-        """Runs a program. A failure of the run itself is the result's `err_message`; all else is raised."""
+        """Runs a program. A failure of the run itself is the result's `err_message`; all else is raised.
+
+        With `compile_only` it is checked and not run.
+        """
         _refuse(args, _UNHEEDED)
         form = args.error_format or "pretty"
         if form not in _FORMS:
             raise ServiceError(f"error_format: there is {', '.join(_FORMS)}, not {form!r}")
+        if args.compile_only:
+            _refuse(args, ("overrides",))
+            _understood(args)
+            return ExecProgramResult()
         folder = os.path.abspath(args.work_dir or os.curdir)
         names = [os.path.join(folder, each) for each in args.k_filename_list]
         settings = Settings(
@@ -209,7 +220,11 @@ class API:
                 work_dir=folder,
                 settings=[settings],
                 texts=dict(zip(args.k_filename_list, args.k_code_list, strict=False)),
-                output=PlanOptions(show_hidden=args.show_hidden, disable_none=args.disable_none),
+                output=PlanOptions(
+                    show_hidden=args.show_hidden,
+                    disable_none=args.disable_none,
+                    schema_types=args.include_schema_type_path,
+                ),
                 limits=Limits(strict_range_check=args.strict_range_check, debug=bool(args.debug)),
                 plugins=self._plugins,
             )
@@ -376,6 +391,20 @@ class API:
         ]
         return TestResult(info)
 
+    def format_test_report(self, args: FormatTestReportArgs) -> FormatTestReportResult:
+        """The result of tests as lines for a person, as the official command prints it."""
+        cases = args.result.info
+        if not cases:
+            return FormatTestReportResult("no test files\n")
+        lines = []
+        for each in cases:
+            lines.append(f"{each.name}: {'FAIL' if each.error else 'PASS'} ({each.duration // 1000}ms)")
+            lines += [each.log_message] if each.log_message else []
+        failed = sum(bool(each.error) for each in cases)
+        lines += ["-" * 80, f"PASS: {len(cases) - failed}/{len(cases)}"]
+        lines += [f"FAIL: {failed}/{len(cases)}"] if failed else []
+        return FormatTestReportResult("".join(f"{each}\n" for each in lines))
+
     def load_settings_files(self, args: LoadSettingsFilesArgs) -> LoadSettingsFilesResult:
         files = OsFileSystem()
         try:
@@ -415,8 +444,6 @@ class API:
 
 _UNHEEDED: Final = (
     "print_override_ast",
-    "include_schema_type_path",
-    "compile_only",
     "format",
     "emit_attribute_metadata",
     "sourcemap_output",

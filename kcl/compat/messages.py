@@ -324,6 +324,16 @@ class TestResult:
 
 
 @dataclass(slots=True)
+class FormatTestReportArgs:
+    result: TestResult = field(default_factory=TestResult)
+
+
+@dataclass(slots=True)
+class FormatTestReportResult:
+    report: str = ""
+
+
+@dataclass(slots=True)
 class UpdateDependenciesArgs:
     manifest_path: str = ""
     vendor: bool = False

@@ -14,6 +14,7 @@ from kcl.compat.messages import (
     ExecProgramArgs,
     FormatCodeArgs,
     FormatPathArgs,
+    FormatTestReportArgs,
     LintPathArgs,
     ListMethodResult,
     ListVariablesArgs,
@@ -78,12 +79,12 @@ METHODS: Final[Mapping[str, Method]] = {
         Method(_KCL + "Rename", RenameArgs, API.rename, writes=True),
         Method(_KCL + "RenameCode", RenameCodeArgs, API.rename_code),
         Method(_KCL + "Test", TestArgs, API.test),
+        Method(_KCL + "FormatTestReport", FormatTestReportArgs, API.format_test_report),
         Method(_KCL + "UpdateDependencies", UpdateDependenciesArgs, API.update_dependencies, writes=True),
     )
 }
 
 INSTEAD: Final[Mapping[str, str]] = {
-    _KCL + "FormatTestReport": "kcl test prints one",
     _KCL + "GenerateToml": "run the program, and write what it answers as TOML",
     _KCL + "GenerateKcl": "kcl import",
     _KCL + "GenerateOpenAPI": "KclService.GetSchemaTypeMapping tells the types of schemas",

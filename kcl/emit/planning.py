@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
+from kcl.evaluator.operations import type_name
 from kcl.evaluator.sizes import MOST_VALUES, expanded
 from kcl.evaluator.value import UNDEFINED, KDict, NumberMultiplier, SchemaInstance, Value, ValueFailure
 from kcl.records import dataclass
 
 _DROPPED: Final = object()
+_TYPE: Final = "_type"
 _AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})
 _CONFIGS: Final = frozenset({KDict, SchemaInstance})
 _FEW: Final = 1_000_000
@@ -28,6 +30,8 @@ class PlanOptions:
     """Drop what is None."""
     omit_empty_lists: bool = False
     """Drop entries whose value is `[]`, as releases up to 0.4 did."""
+    schema_types: bool = False
+    """Add to each instance, as `_type`, the schema that it is one of, with its package unless that is the main one."""
 
 
 def plan(value: Value, options: PlanOptions) -> Any:
@@ -37,7 +41,8 @@ def plan(value: Value, options: PlanOptions) -> Any:
     Raises KclError when it is too much.
     """
     try:
-        planned = _Planner(value, options).planned(value)
+        planner = _TypingPlanner if options.schema_types else _Planner
+        planned = planner(value, options).planned(value)
     except ValueFailure as failure:
         raise KclError((error(Code.EVALUATION, failure.message, None),)) from None
     return None if planned is _DROPPED else planned
@@ -116,6 +121,16 @@ class _Planner:
             if planned is not _DROPPED:
                 items.append(planned)
         return items
+
+
+class _TypingPlanner(_Planner):
+    __slots__ = ()
+
+    def _dict(self, value: Mapping[str, Value]) -> Any:
+        planned = super()._dict(value)
+        if isinstance(value, SchemaInstance):
+            planned[_TYPE] = type_name(value, True)
+        return planned
 
 
 def _may_hide(names: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,57 @@ def test_what_is_not_the_message_is_refused_with_its_place(sent: object, said: s
         call("KclService.ExecProgram", sent)
 
 
-@pytest.mark.parametrize("field", ["include_schema_type_path", "compile_only", "print_override_ast"])
+@pytest.mark.parametrize("field", ["emit_attribute_metadata", "print_override_ast"])
 def test_what_would_not_be_heeded_is_refused(field: str) -> None:
     with pytest.raises(api.ServiceError, match=field):
         call("KclService.ExecProgram", {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], field: True})
+
+
+TYPED = """\
+schema B:
+    v: int = 1
+schema A(B):
+    b: B = B {}
+    l: [B] = [B {v = 2}]
+    d: {str:} = {q = B {}}
+y = A {}
+w = {k = B {}}
+"""
+
+
+def test_the_schema_of_each_instance_is_told_as_the_official_client_tells_it() -> None:
+    sent = {"k_filename_list": ["t.k"], "k_code_list": [TYPED], "include_schema_type_path": True}
+    b = {"v": 1, "_type": "B"}
+    ours = call("KclService.ExecProgram", sent)
+    assert json.loads(ours["json_result"]) == {
+        "y": {"v": 1, "b": b, "l": [{"v": 2, "_type": "B"}], "d": {"q": b}, "_type": "A"},
+        "w": {"k": b},
+    }
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    theirs = kcl_lib.API().exec_program(kcl_lib.ExecProgramArgs(**sent))
+    assert (theirs.json_result, theirs.yaml_result) == (ours["json_result"], ours["yaml_result"])
+
+
+def test_a_program_that_is_only_compiled_is_not_run() -> None:
+    code = "a = 1\nassert a == 2\n"
+    sent = {"k_filename_list": ["t.k"], "k_code_list": [code], "compile_only": True}
+    answer = call("KclService.ExecProgram", sent)
+    assert (answer["yaml_result"], answer["err_message"]) == ("", "")
+    with pytest.raises(api.ServiceError, match="expected int"):
+        call("KclService.ExecProgram", sent | {"k_code_list": ["a: int = 'x'\n"]})
+
+
+def test_a_report_of_tests_is_the_official_one() -> None:
+    cases = [
+        {"name": "test_a", "duration": 1234},
+        {"name": "test_b", "error": "boom", "duration": 2500000, "log_message": "printed\n"},
+    ]
+    said = call("KclService.FormatTestReport", {"result": {"info": cases}})["report"]
+    assert said == (f"test_a: PASS (1ms)\ntest_b: FAIL (2500ms)\nprinted\n\n{'-' * 80}\nPASS: 1/2\nFAIL: 1/2\n")
+    assert call("KclService.FormatTestReport", {"result": {}})["report"] == "no test files\n"
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    result = kcl_lib.TestResult(info=[kcl_lib.TestCaseInfo(**each) for each in cases])
+    assert kcl_lib.API().format_test_report(kcl_lib.FormatTestReportArgs(result=result)).report == said
 
 
 def test_methods_that_are_not_there_name_what_is() -> None:
