@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from kcl.records import dataclass, field
@@ -427,7 +428,7 @@ def plain(value: Any) -> Any:
 def written(shape: MapShape, found: dict[str, Any]) -> Object:
     """A struct's members as they are written out, given those that were read (None: null or absent)."""
     out: dict[str, Any] = {}
-    for name, member in shape.fields.items():
+    for name, member in _written_at_all(shape, frozenset(found)):
         value = found.get(name)
         if value is None:
             value = _zero(member)
@@ -436,6 +437,12 @@ def written(shape: MapShape, found: dict[str, Any]) -> Object:
         elif not _is_left_out(value, member):
             out[name] = value
     return out
+
+
+@lru_cache(maxsize=4096)
+def _written_at_all(shape: MapShape, found: frozenset[str]) -> tuple[tuple[str, Field], ...]:
+    """The members, in order, that were read or are written where they are absent: a few of the dozens of a struct."""
+    return tuple(each for each in shape.fields.items() if each[0] in found or _zero(each[1]) is not _OMITTED)
 
 
 _OMITTED: Any = object()
@@ -514,6 +521,9 @@ def _emptied(type_: Type, value: Any) -> Any:
         return value
     out: Object = {}
     for name, inner in value.items():
+        if not isinstance(inner, dict | list):
+            out[name] = inner
+            continue
         member = type_.map.fields.get(name)
         is_open = member is not None and not member.pointer and not _is_struct(member.type)
         if inner in ([], {}) and is_open:

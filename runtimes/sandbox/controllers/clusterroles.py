@@ -17,10 +17,12 @@ class RoleAggregation(Controller):
 
     def concerned(self, change: Change) -> Iterable[Key]:
         yield change.key
+        labels = [labels_of(each) for each in (change.object, change.previous) if each is not None]
         for role in self.hands.all(ROLES):
-            selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
-            roles = [each for each in (change.object, change.previous) if each is not None]
-            if any(selects(selector, labels_of(each)) for selector in selectors for each in roles):
+            if not role.get("aggregationRule"):
+                continue
+            selectors = role["aggregationRule"].get("clusterRoleSelectors") or ()
+            if any(selects(selector, each) for selector in selectors for each in labels):
                 yield key_of(role)
 
     def reconcile(self, key: Key) -> None:
