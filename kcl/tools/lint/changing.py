@@ -45,16 +45,16 @@ def _names(statement: ast.Stmt) -> Iterator[ast.Name]:
         return
     pending: list[ast.Node] = [statement.value]
     while pending:
-        node = pending.pop(0)
+        node = pending.pop()
         match node:
             case ast.Name():
                 yield node
             case ast.Lambda():
                 pass
             case ast.Entry() if isinstance(node.key, ast.Name):
-                pending.extend(each for each in children(node) if each is not node.key)
+                pending.extend(each for each in reversed([*children(node)]) if each is not node.key)
             case _:
-                pending.extend(children(node))
+                pending.extend(reversed([*children(node)]))
 
 
 def _found(subject: Subject, target: ast.Target, above: ast.Name) -> Finding:
