@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from kcl.records import replace
@@ -16,6 +17,7 @@ from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.identities import Followed, former_of
 from workbench.engine.placement import PROJECT, STACK, ownership
 from workbench.engine.plan import Guard, Plan
+from workbench.engine.plan_age import other_clock
 from workbench.engine.release import Release, held
 from workbench.engine.spec import Spec
 from workbench.project import Stack, discover
@@ -54,6 +56,15 @@ def renamed(root: Path, found: StackDiff) -> Iterator[Gap]:
         said = f"objects carry the labels of {owner}, which is no stack of this repository"
         hint = f"what else it has: kubectl get all,cm,secret,ing -A -l {PROJECT}={project},{STACK}={name}"
         yield Gap("", f"{said}: if this stack was called so before, what else it had is not looked at", hint)
+
+
+def other_clocks(identities: Mapping[str, ClusterIdentity]) -> Iterator[str]:
+    """Yields clusters whose clock says another time than this machine's: one of the two is wrong."""
+    for name, each in identities.items():
+        if (apart := other_clock(each)) is not None:
+            said = f"{counted(round(abs(apart) / timedelta(minutes=1)), 'minute')}"
+            way = "ahead of" if apart > timedelta() else "behind"
+            yield f"the clock of {name} is {said} {way} this machine's: one is wrong, and what goes by them is not sure"
 
 
 def history_guard(plan: Plan, history: History) -> Iterator[Guard]:

@@ -59,6 +59,7 @@ from workbench.release.shared import Goes, Releases
 from workbench.workspaces import Workspaces
 
 _SALT_BYTES = 32
+_MOST_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +260,9 @@ class Planner:
         target = history.find(revision, stack.name) if revision else history.rollback_target(stack.name)
         if history.latest is not None and target.revision == history.latest.revision:
             notes = (*notes, f"release {target.revision} is the last one: what differs from it live is put back")
+        if not revision and (gone := history.unrecorded_after(target.revision)):
+            which = ", ".join(map(str, gone)) if len(gone) <= _MOST_NAMED else f"{gone[0]} to {gone[-1]}"
+            notes = (*notes, f"release {which} is not recorded any more: whether that was a good one is not known")
         ids = tuple(Resource(address.id, each.type, {}) for address, each in target.resources.items())
         places = destinations(self.root, stack, clusters, Spec(str(stack.path), ids), history.latest)
         at = await self._reach(places, history)
@@ -513,6 +517,7 @@ class Planner:
                 *others,
                 *at.followed.unsure,
                 *cautions.one_cluster_twice(at.clusters.identities),
+                *cautions.other_clocks(at.clusters.identities),
             ),
             cautions=(*found.cautions, *others),
             # of a cluster that took the place of another, no release tells what was there

@@ -12,7 +12,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from kcl.records import dataclass
+from kcl.records import dataclass, field
 
 SYSTEM_TRUST = "system"
 """In place of an authority's digest where the machine's trust store decides."""
@@ -34,6 +34,8 @@ class ClusterIdentity:
 
     `server` is an address without credentials, `authority` a digest of the certificates that vouch for it, empty where
     nothing does (plain http, or verification switched off). `context` and `user` are names of a kubeconfig.
+    `ahead_seconds` is how far its clock was ahead of this machine's when it was asked, None where it did not say: it
+    tells no cluster from another, and is written down nowhere.
     """
 
     context: str
@@ -42,6 +44,7 @@ class ClusterIdentity:
     uid: str = ""
     authority: str = ""
     unknown: str = ""
+    ahead_seconds: float | None = field(default=None, compare=False)
 
     @property
     def short_uid(self) -> str:

@@ -82,7 +82,7 @@ class Client:
         except NotThere as error:
             await self._refuse_elses(id_, error)
             return None
-        return self._that(id_, reply)
+        return await self._that(id_, reply)
 
     async def apply(
         self,
@@ -106,7 +106,7 @@ class Client:
             subject=str(id_),
             secrets=secrets,
         )
-        return self._that(id_, reply), reply.warnings
+        return await self._that(id_, reply), reply.warnings
 
     async def dry_replace(
         self, id_: KubernetesId, body: Mapping[str, Any], secrets: Sequence[str] = ()
@@ -118,7 +118,7 @@ class Client:
         query = [("fieldManager", FIELD_MANAGER), ("dryRun", "All")]
         path = await self._path(id_)
         reply = await self._transport.call("PUT", path, query=query, body=body, subject=str(id_), secrets=secrets)
-        return self._that(id_, reply), reply.warnings
+        return await self._that(id_, reply), reply.warnings
 
     async def set_managed_fields(self, id_: KubernetesId, entries: Sequence[Any], version: str) -> Object:
         """Writes who owns the fields, and nothing else. Raises `Moved` where the object has another version."""
@@ -154,32 +154,47 @@ class Client:
     async def _refuse_elses(self, id_: KubernetesId, error: NotThere) -> None:
         """Raises `RuntimeFailure` where a 404 is none of an API server that serves the kind: that is no absence."""
         if isinstance(error, Unserved) and await self.discovery.still_serves(id_.api_version, id_.kind):
-            raise RuntimeFailure(
-                "the answer is 404, and not from the API server",
-                target=self.place,
-                subject=str(id_),
-                hint="a proxy or a gateway may be in between",
-            ) from None
+            raise self._not_the_servers(str(id_)) from None
 
-    def _that(self, id_: KubernetesId, reply: Reply) -> Object:
+    async def _refuse_served(self, resource: ApiResource) -> None:
+        """Raises `RuntimeFailure` where a collection is answered with 404, and its kind is served: it is not empty."""
+        if await self.discovery.still_serves(resource.api_version, resource.kind):
+            raise self._not_the_servers(f"{resource.kind} list") from None
+
+    def _not_the_servers(self, subject: str) -> RuntimeFailure:
+        return RuntimeFailure(
+            "the answer is 404, and not from the API server",
+            target=self.place,
+            subject=subject,
+            hint="a proxy or a gateway may be in between",
+        )
+
+    async def _that(self, id_: KubernetesId, reply: Reply) -> Object:
         """Returns the object of a reply. Raises `RuntimeFailure` for another answer than that, such as a proxy's.
 
         Taken for the object, it would say that fields are gone which nobody looked at.
         """
         found = _object(reply)
         metadata = found.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, Mapping) else None
-        if (found.get("kind"), name) != (id_.kind, id_.name):
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        where = (metadata.get("namespace") or "", metadata.get("name"))
+        if (found.get("kind"), *where) != (id_.kind, await self.namespace_of(id_), id_.name):
             raise RuntimeFailure("the server answered with another thing", target=self.place, subject=str(id_))
         return found
 
     async def list(self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = "") -> Listing:
-        """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces."""
+        """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces.
+
+        Raises `NotThere` where the kind is not served any more.
+        """
         for _ in range(3):
             try:
                 return await self._pages(resource, namespace, labels, fields)
             except Expired:
                 continue  # it took longer than the server remembers: from the start
+            except NotThere:
+                await self._refuse_served(resource)
+                raise
         return await self._pages(resource, namespace, labels, fields, page_size=0)
 
     async def _pages(
@@ -202,7 +217,7 @@ class Client:
                 page_size = max(1, (page_size or PAGE_SIZE) // _SMALLER)  # of large objects, fewer at a time
                 continue
             page = _object(reply)
-            for item in self._items(page, resource):
+            for item in self._items(page, resource, namespace):
                 # elements of a list leave out what the list says for all
                 items.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
             metadata = page.get("metadata") or {}
@@ -212,7 +227,7 @@ class Client:
             if not after:
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
 
-    def _items(self, page: Object, resource: ApiResource) -> Sequence[Object]:
+    def _items(self, page: Object, resource: ApiResource, namespace: str) -> Sequence[Object]:
         items: Any = page.get("items", "")
         items = [] if items is None else items  # as Go writes an empty one; without the name it is no list
         if not isinstance(items, list) or not all(
@@ -221,6 +236,9 @@ class Client:
             raise RuntimeFailure(
                 "the server answered something that is no list", target=self.place, subject=f"{resource.kind} list"
             )
+        if namespace and any(each["metadata"].get("namespace") != namespace for each in items):
+            said = f"the server answered with objects that are not in namespace {namespace}"
+            raise RuntimeFailure(said, target=self.place, subject=f"{resource.kind} list")
         return tuple(items)
 
     @asynccontextmanager
@@ -229,7 +247,8 @@ class Client:
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Opens a watch from a version on, which the server ends after `seconds`. `accept` is the form of its objects.
 
-        Raises `Expired` when the version is too old, at the start or on the way.
+        Raises `Expired` when the version is too old, at the start or on the way, and `NotThere` where the kind is not
+        served any more.
         """
         query = [
             ("watch", "true"),
@@ -238,8 +257,12 @@ class Client:
             ("timeoutSeconds", str(seconds)),
         ]
         query += [("fieldSelector", fields)] if fields else []
-        async with self._transport.stream(resource.path(namespace), query, accept=accept) as lines:
-            yield self._events(lines)
+        try:
+            async with self._transport.stream(resource.path(namespace), query, accept=accept) as lines:
+                yield self._events(lines)
+        except NotThere:
+            await self._refuse_served(resource)
+            raise
 
     async def _events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
         async for line in lines:

@@ -122,6 +122,7 @@ class Discovery:
         try:
             reply = await self._transport.call("GET", _root(api_version))
         except NotThere:
+            await self._refuse_listed(api_version)
             return {}
         with self._as_served():
             return {
@@ -137,6 +138,28 @@ class Discovery:
                 for entry in _entries(reply.body)
                 if "/" not in entry["name"]  # a subresource
             }
+
+    async def _refuse_listed(self, api_version: str) -> None:
+        """Raises `RuntimeFailure` where a version that is answered with 404 is one that the server says it has.
+
+        A proxy, or a server that is about to begin or to end serving it, says no more than that nobody knows.
+        """
+        if "/" in api_version:
+            with self._as_served():
+                if api_version not in _listed_versions(await self._groups()):
+                    return
+        raise RuntimeFailure(
+            f"whether it serves {api_version} is not known: it says so, and answers 404",
+            target=self._transport.place,
+            hint="a proxy or a gateway may be in between; else try again in a moment",
+        )
+
+    async def _groups(self) -> Any:
+        """Returns None where even that is answered with 404, which no API server does."""
+        try:
+            return (await self._transport.call("GET", "/apis")).body
+        except NotThere:
+            return None
 
     @contextmanager
     def _as_served(self) -> Iterator[None]:
@@ -169,7 +192,7 @@ def _aggregated(document: Any) -> dict[str, dict[str, ApiResource] | None]:
 
 def _listed_versions(document: Any) -> Iterator[str]:
     """Yields the versions of each group in a plain list of groups, the preferred one first."""
-    for group in document.get("groups") or ():
+    for group in document["groups"] or ():
         yield str(group["preferredVersion"]["groupVersion"])
         yield from (str(each["groupVersion"]) for each in group.get("versions") or ())
 

@@ -119,7 +119,9 @@ class KubernetesRuntime:
     async def identify(self, *, again: bool = False) -> ClusterIdentity:
         """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never again."""
         if self._identified is None or again or time.monotonic() - self._identified[0] > _IDENTITY_SECONDS:
-            self._identified = (time.monotonic(), await self._asked_identity())
+            identity = await self._asked_identity()
+            ahead = self._client.transport.ahead_seconds
+            self._identified = (time.monotonic(), replace(identity, ahead_seconds=ahead))
         return self._identified[1]
 
     async def _asked_identity(self) -> ClusterIdentity:

@@ -21,7 +21,8 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -195,6 +196,18 @@ class Transport:
         self._retired: list[RESTClientObject] = []
         self._is_closed = False
         self._logins: frozenset[str] = frozenset()
+        self._heard: tuple[str, datetime] | None = None
+
+    @property
+    def ahead_seconds(self) -> float | None:
+        """How far the clock of the server was ahead of this machine's at its last answer; None where it did not say."""
+        if self._heard is None:
+            return None
+        said, at = self._heard
+        try:
+            return (parsedate_to_datetime(said) - at).total_seconds()
+        except (TypeError, ValueError):  # no date, or one without its offset
+            return None
 
     async def close(self) -> None:
         self._is_closed = True
@@ -381,6 +394,7 @@ class Transport:
             response.close()  # the rest of it is not waited for
             raise
         response.release()
+        self._heard = (response.headers.get("Date", ""), datetime.now(UTC))
         return response.status, response.headers, content
 
     async def _content(self, response: aiohttp.ClientResponse, most: int) -> bytes:

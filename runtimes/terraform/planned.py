@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from kcl.records import dataclass, field
@@ -69,6 +69,22 @@ class PlannedState:
     prior: PriorState
     is_whole: bool
     is_complete: bool
+
+
+def whole_document(content: bytes, changing: Collection[str]) -> Mapping[str, Any]:
+    """Returns what terraform shows of a plan, which has to have everything that planning said would change.
+
+    Raises `UnreadablePlan`.
+    """
+    try:
+        found = load_json(content)
+        shown = {each["address"] for each in found.get("resource_changes") or ()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UnreadablePlan(f"what terraform shows of its plan can't be read ({type(error).__name__})") from None
+    if lacking := sorted(set(changing) - shown):
+        more = f" and {len(lacking) - 1} more" if lacking[1:] else ""
+        raise UnreadablePlan(f"what terraform shows of its plan lacks what it planned: {lacking[0]}{more}")
+    return dict(found)
 
 
 def read(

@@ -20,7 +20,7 @@ from runtimes.terraform import seen
 from runtimes.terraform.events import ApplyHook, Event, Phase
 from runtimes.terraform.folder import Folder, is_in_use
 from runtimes.terraform.seen import Condition, Seen
-from runtimes.terraform.state import PriorState, UnreadableState, read_prior
+from runtimes.terraform.state import OtherFormat, PriorState, UnreadableState, read_prior
 
 _REPLACED_SUFFIX = ".replaced"
 _LACKING = {
@@ -42,13 +42,17 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
     """Puts the best copy in place of a state that is damaged, and keeps what was there beside it.
 
     `deleted` are the addresses of what an apply deleted after the copy was made. Does nothing where the state is whole,
-    a terraform is at work on it, or no copy knows more.
+    a terraform is at work on it, or no copy knows more; nor where it is of another format, as a newer one writes: who
+    reads it next says so.
     """
     before = seen.load(folder)
     content = _read(state_file)
     if content and content == _read(folder.last_state):
         return
-    state = _state(content) if content is not None else PriorState()
+    try:
+        state = _state(content) if content is not None else PriorState()
+    except OtherFormat:
+        return
     found = seen.condition(state, before)
     is_of_use = found is Condition.FOREIGN and state is not None and bool(state.resources)
     if not seen.is_damaged(found, before) or is_of_use or is_in_use(state_file):
@@ -125,7 +129,10 @@ def _copies(folder: Folder, state_file: Path) -> list[Copy]:
     found = []
     for path in (folder.last_state, state_file.with_name(state_file.name + ".backup")):
         content = _read(path)
-        state = _state(content) if content else None
+        try:
+            state = _state(content) if content else None
+        except OtherFormat:
+            continue
         if content and state is not None and state.lineage:
             found.append(Copy(path, content, state))
     return found
@@ -144,8 +151,11 @@ def _is_better(copy: Copy, state: PriorState | None, found: Condition) -> bool:
 
 
 def _state(content: bytes) -> PriorState | None:
+    """Returns None for one that is torn; raises `OtherFormat`."""
     try:
         return read_prior(content)
+    except OtherFormat:
+        raise
     except UnreadableState:
         return None
 

@@ -67,6 +67,10 @@ class UnreadableState(ValueError):
 Content = Mapping[str, Any] | str | bytes
 
 
+class OtherFormat(UnreadableState):
+    """Whole, and of a format that this program does not read: somebody else's work, and nothing to be repaired."""
+
+
 def read_prior(content: Content, *, schemas: Schemas | None = None) -> PriorState:
     """Reads either form; an empty text is an empty state. Raises `UnreadableState`."""
     return PriorState(*_read(content, schemas))
@@ -103,7 +107,7 @@ def _header(document: Mapping[str, Any]) -> tuple[int, str]:
     """Returns serial and lineage. Asks for what terraform asks for, which would say that it can't lock the state."""
     match document:
         case {"version": int(version)} if version != _FORMAT:
-            raise UnreadableState(f"the state is of format {version}, not {_FORMAT}")
+            raise OtherFormat(f"the state is of format {version}, not {_FORMAT}")
         case {"version": int()}:
             pass
         case _:

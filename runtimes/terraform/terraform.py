@@ -63,11 +63,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a plan told. `is_changing`: an apply would change something; `is_drifted`: something is not as recorded."""
+    """What a plan told. `is_changing`: an apply would change something; `is_drifted`: something is not as recorded.
+
+    `changing` are the addresses of what it said it would change.
+    """
 
     is_changing: bool
     is_drifted: bool
     findings: tuple[Finding, ...]
+    changing: frozenset[str] = frozenset()
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -223,8 +227,11 @@ class Terraform:
             is_changing=code == _CHANGES,
             is_drifted=any(each.is_drift for each in changes),
             findings=self.findings(told, configuration),
+            changing=frozenset(each.address for each in changes if not each.is_drift),
         )
-        if code not in (0, _CHANGES) and not planned.errors:
+        # one that ends well without its sum is no terraform: a wrapper that swallows what it says, and not "no changes"
+        is_told = code in (0, _CHANGES) and any(isinstance(each, events.Summed) for each in told)
+        if not is_told and not planned.errors:
             raise self.unexplained("plan", code, configuration)
         return planned
 

@@ -28,7 +28,6 @@ from runtimes.base import (
     WorkspacePlanRequest,
     WorkspaceRun,
 )
-from runtimes.base.documents import load_json
 from runtimes.terraform import (
     adoption,
     configuration,
@@ -46,6 +45,7 @@ from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import Follower
 from runtimes.terraform.losses import Losses
 from runtimes.terraform.names import ProviderSource
+from runtimes.terraform.planned import UnreadablePlan, whole_document
 from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
 from runtimes.terraform.run import ApplyRun, Reporter
@@ -390,9 +390,12 @@ class TerraformWorkspace:
                 raise diagnostics.failure(planned.errors, place=self.place, doing="plan")
             result = plan.unfinished(prior, written, schemas=schemas)
         elif always_show or planned.is_changing or planned.is_drifted:
-            shown = load_json(await terraform.show_plan(written))
-            assert shown is not None
-            result = plan.read(shown, written, schemas=schemas, recorded=prior)
+            content = await terraform.show_plan(written)
+            try:
+                shown = whole_document(content, planned.changing)
+                result = plan.read(shown, written, schemas=schemas, recorded=prior)
+            except UnreadablePlan as error:
+                raise RuntimeFailure(str(error), target=self.place) from None
         else:
             result = plan.unchanged(prior, written, schemas=schemas)
         twice = adoption.taken_twice(result, lambda id_: _provider_of(id_, written, prior))

@@ -80,7 +80,7 @@ async def applied(root: Path, ways: Ways, file: Path) -> None:
                 pass
 
 
-def cluster(place: str, **identity: str) -> FakeCluster:
+def cluster(place: str, **identity: Any) -> FakeCluster:
     found = FakeCluster(place)
     found.identity = replace(found.identity, **identity)
     return found
@@ -414,6 +414,15 @@ async def test_two_names_of_one_cluster_are_said_to_be(root: Path) -> None:
     async with opened(root, Ways(hz=one, sh=one)) as session:
         plan = await session.plan(session.select("web/prod"))
     assert any("hz and sh are one and the same cluster" in each for each in plan.warnings)
+
+
+async def test_a_clock_that_is_off_is_said(root: Path) -> None:
+    clusters = Ways(hz=cluster("hz", ahead_seconds=-86_400.0), sh=cluster("sh", ahead_seconds=4.0))
+    plan = await planned(root, clusters)
+    assert [each for each in plan.warnings if "clock" in each] == [
+        "the clock of hz is 1440 minutes behind this machine's: one is wrong, and what goes by them is not sure"
+    ]
+    assert "ahead" not in str(plan.identities["hz"].to_mapping())
 
 
 # --- what is written down

@@ -103,6 +103,8 @@ RUINS: dict[str, Callable[[Body], Body]] = {
     "an id that is none": lambda each: edited(
         each, lambda release: release["resources"][0].update(id="../../etc"), honest=True
     ),
+    "no revision among its labels": lambda each: labelled(each, revision="two"),
+    "the label of a piece": lambda each: labelled(each, part="piece"),
     "a newer packing": lambda each: about_of(each, format=2),
     "a newer record": lambda each: with_record(
         each, gzip.compress(gzip.decompress(data(each)["record"]).replace(b'"format": 1', b'"format": 2', 1))
@@ -168,6 +170,9 @@ def test_of_a_ruined_last_record_the_one_before_is_used_and_its_number_never_aga
     assert (history.latest.revision, history.next_revision) == (1, 3)
     assert any(kept(2)["metadata"]["name"] in each for each in history.latest.warnings)
     assert [each.revision for each in history.releases()] == [1]
+    with pytest.raises(ReleaseFailure, match="release 2 is newer than 1 and can't be read") as told:
+        history.rollback_target(str(STACK))
+    assert "--to" in told.value.hint
 
 
 @pytest.mark.parametrize("ruin", ["a bomb of zeros", "an edit"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from runtimes.base import ClusterIdentity
 from workbench.engine.errors import MovedObject, StalePlan
 
 MOST_SKEW = timedelta(minutes=5)
@@ -21,6 +22,13 @@ class ExpiredPlan(StalePlan):
     def __init__(self, what: str, *, where: str, hint: str) -> None:
         super().__init__([MovedObject(None, what)], where=where)
         self.message, self.hint = what, hint
+
+
+def other_clock(cluster: ClusterIdentity) -> timedelta | None:
+    """Returns how far a cluster's clock is ahead of this machine's; None where they agree, or it did not say."""
+    ahead = cluster.ahead_seconds
+    found = timedelta(seconds=ahead) if ahead is not None else timedelta()
+    return found if abs(found) > MOST_SKEW else None
 
 
 def expiry(made_at: datetime, limit: timedelta | None) -> str:

@@ -26,6 +26,7 @@ from workbench.engine.changes import Change, Gap
 from workbench.engine.events import Action
 from workbench.engine.masking import Seal, masked, secrets_at, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
+from workbench.words import counted
 
 HOW_TO_ADOPT = (
     "if another machine applied them from this repository: --adopt deletes them too; "
@@ -126,7 +127,7 @@ class Pruning:
 
     def _unlisted(self, kinds: tuple[str, ...]) -> Gap:
         named = ", ".join(kinds[:_MOST_NAMED]) + (", ..." if len(kinds) > _MOST_NAMED else "")
-        said = f"{len(kinds)} kinds may not be listed ({named}), so what the stack has of them is not known"
+        said = f"{counted(len(kinds), 'kind')} may not be listed ({named}), so what the stack has of them is not known"
         return Gap(self.cluster, said, "ask for the permission to list them, or plan where the stack was applied")
 
 

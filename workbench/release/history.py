@@ -120,11 +120,17 @@ class History:
         """Returns the last good release before the current one. Raises `ReleaseFailure` where there is none.
 
         A rollback that did not end goes on to where it went. After one that did, what came between is no good release.
-        A rollout is taken back as a whole: none of its batches is what was there before.
+        A rollout is taken back as a whole: none of its batches is what was there before. Where the current one can't
+        be read, nobody knows which of the others was before it.
         """
         latest = self.latest
         if latest is None:
             raise ReleaseFailure("there is no release to return to", where=stack)
+        if (current := self.next_revision - 1) > latest.revision:
+            said = (
+                f"release {current} is newer than {latest.revision} and can't be read: which was before it is not known"
+            )
+            raise ReleaseFailure(said, where=stack, hint=f"say which with --to; {self._others()}")
         if latest.rolled_back_to and latest.phase is not Phase.SUCCEEDED:
             return self.find(latest.rolled_back_to, stack)
         below = latest.rolled_back_to or latest.revision
@@ -139,6 +145,12 @@ class History:
         raise ReleaseFailure(
             f"there is no release before {below} that succeeded and has anything", where=stack, hint=self._others()
         )
+
+    def unrecorded_after(self, revision: int) -> tuple[int, ...]:
+        """Returns the releases between that one and the latest of which there is no record: too old, or taken away."""
+        latest = self.latest.revision if self.latest is not None else 0
+        there = {each.revision for each in self.former} | set(self.local_revisions())
+        return tuple(each for each in range(revision + 1, latest) if each not in there)
 
     def _others(self) -> str:
         known = ", ".join(str(each.revision) for each in self.releases()) or "none"

@@ -139,11 +139,7 @@ def unpack(secrets: Sequence[StoredSecret], place: Place) -> list[Entry]:
     Secrets that carry the labels and are no record of any revision are no entries: somebody else's.
     """
     by_name = {each.name: each for each in secrets}
-    found = [
-        entry
-        for each in secrets
-        if each.labels.get(PART) != "piece" and (entry := _entry(each, by_name, place)) is not None
-    ]
+    found = [entry for each in secrets if (entry := _entry(each, by_name, place)) is not None]
     return sorted(found, key=lambda each: each.revision, reverse=True)
 
 
@@ -158,10 +154,14 @@ def repository_label(repository: str) -> str:
 
 
 def _entry(secret: StoredSecret, by_name: Mapping[str, StoredSecret], place: Place) -> Entry | None:
-    label = secret.labels.get(REVISION, "") if secret.labels else _named_revision(secret, place)
-    if not _REVISION.fullmatch(label):
-        return None
-    revision, where = int(label), f"{secret.namespace}/{secret.name}"
+    named, where = _named_revision(secret, place), f"{secret.namespace}/{secret.name}"
+    label = secret.labels.get(REVISION, "") if secret.labels else named
+    if not _REVISION.fullmatch(label) or secret.labels.get(PART) == "piece":
+        if not named:
+            return None  # a piece of a record, or somebody else's
+        edited = "has been edited: its labels are not those of the record that it is called"
+        return Entry(int(named), secret.version, where, partial(_fail, edited), place.repository)
+    revision = int(label)
     try:
         about = _about(secret)
     except BrokenRecord as error:
@@ -179,7 +179,7 @@ def _entry(secret: StoredSecret, by_name: Mapping[str, StoredSecret], place: Pla
 
 
 def _named_revision(secret: StoredSecret, place: Place) -> str:
-    """Returns the revision of one that can't be read at all: its name says it, where it is this repository's."""
+    """Returns the revision that the name of a record says, where it is this repository's; else nothing."""
     revision = secret.name.rpartition("-")[2]
     return revision if _REVISION.fullmatch(revision) and secret.name == place.name(int(revision)) else ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +18,9 @@ KUBE_SYSTEM = KubernetesId("v1", "Namespace", "", "kube-system")
 
 
 NAMESPACES = {"name": "namespaces", "kind": "Namespace", "namespaced": False, "verbs": ["get", "list"]}
+MAPS = {"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": ["get", "list"]}
+APPS = {"name": "apps", "versions": [{"groupVersion": "apps/v1"}], "preferredVersion": {"groupVersion": "apps/v1"}}
+ELSEWHERE = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "another"}}
 
 
 class Between:
@@ -29,10 +34,17 @@ class Between:
 
     async def call(self, method: str, path: str, **rest: Any) -> Any:
         if path == "/api/v1":
-            return Reply(200, {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NAMESPACES]})
+            return Reply(200, {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NAMESPACES, MAPS]})
+        if path == "/apis":
+            return Reply(200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": [APPS]})
         if isinstance(self._answer, str):
             raise failure(404, self._answer, target=self.place)
         return Reply(200, self._answer)
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Any, **rest: Any) -> AsyncIterator[Any]:
+        raise failure(404, self._answer, target=self.place)
+        yield
 
 
 def behind(answer: Any) -> Client:
@@ -74,6 +86,47 @@ async def test_a_proxy_that_finds_nothing_says_nothing_of_objects() -> None:
         await client.get(KUBE_SYSTEM)
     with pytest.raises(RuntimeFailure, match="not from the API server"):
         await client.delete(KUBE_SYSTEM, uid=None)
+
+
+async def test_what_is_of_another_namespace_is_not_taken_for_it() -> None:
+    client, wanted = behind(ELSEWHERE), KubernetesId("v1", "ConfigMap", "shop", "a")
+    with pytest.raises(RuntimeFailure, match="answered with another thing"):
+        await client.get(wanted)
+    client = behind({"kind": "ConfigMapList", "metadata": {}, "items": [ELSEWHERE]})
+    with pytest.raises(RuntimeFailure, match="not in namespace shop"):
+        await client.list(await client.resource("v1", "ConfigMap"), "shop")
+    assert (await client.list(await client.resource("v1", "ConfigMap"))).items == (ELSEWHERE,)
+
+
+@pytest.mark.parametrize("answer", ["404 page not found", {"kind": "Status", "reason": "NotFound", "message": "no"}])
+async def test_a_list_that_is_not_found_is_not_an_empty_one(answer: Any) -> None:
+    """What is not in it would count as deleted."""
+    client = behind(answer)
+    client.transport.call = _not_found(client.transport.call, answer)  # type: ignore[method-assign]
+    maps = await client.resource("v1", "ConfigMap")
+    with pytest.raises(RuntimeFailure, match="not from the API server"):
+        await client.list(maps, "shop")
+    with pytest.raises(RuntimeFailure, match="not from the API server"):
+        async with client.watch(maps, "shop", "1", seconds=1):
+            pass
+
+
+def _not_found(call: Any, answer: Any) -> Any:
+    async def answered(method: str, path: str, **rest: Any) -> Any:
+        if path.endswith("/configmaps"):
+            raise failure(404, answer, target="here")
+        return await call(method, path, **rest)
+
+    return answered
+
+
+async def test_a_version_that_the_server_says_it_has_is_not_gone_where_it_is_not_found() -> None:
+    """Nor is what was in it: `wb destroy` would have nothing to delete."""
+    client = behind("404 page not found")
+    with pytest.raises(RuntimeFailure, match="whether it serves apps/v1 is not known"):
+        await client.get(KubernetesId("apps/v1", "Deployment", "shop", "a"))
+    with pytest.raises(RuntimeFailure, match="whether it serves apps/v1 is not known"):
+        await client.delete(KubernetesId("apps/v1", "Deployment", "shop", "a"), uid="u")
 
 
 async def test_what_a_server_does_not_find_or_serve_is_not_there() -> None:

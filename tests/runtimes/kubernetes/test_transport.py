@@ -89,6 +89,25 @@ def _half(_: web.Request) -> web.StreamResponse:
     return web.Response(body=b'{"kind": "Th', content_type="application/json")
 
 
+@pytest.mark.parametrize(
+    ("said", "ahead"),
+    [
+        ("Thu, 01 Jan 1970 00:00:00 GMT", -1e9),
+        ("Fri, 31 Dec 9999 00:00:00 GMT", 1e9),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+async def test_the_clock_of_the_server_is_heard(tmp_path: Path, said: str, ahead: float | None) -> None:
+    """Also where it refuses: what time it is there is nobody's secret."""
+    async with _serving(tmp_path, _in_turn(_status(403, Date=said))) as (transport, _):
+        assert transport.ahead_seconds is None
+        with pytest.raises(RuntimeFailure):
+            await transport.call("GET", "/api/v1/things")
+        found = transport.ahead_seconds
+    assert found is ahead or (found is not None and ahead is not None and found / ahead > 1)
+
+
 async def test_every_group_that_is_taken_on_is_told(tmp_path: Path) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.json_response(

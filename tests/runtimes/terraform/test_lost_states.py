@@ -187,6 +187,37 @@ async def test_a_torn_state_without_a_copy_is_said_to_be_torn_and_left_for_a_per
         await TerraformRuntime.connect(folder=folder.path).owned({})
 
 
+async def test_a_state_of_a_newer_format_is_not_torn_and_stays(applied: Folder, tmp_path: Path) -> None:
+    """Somebody's newer terraform wrote it, and knows more than any copy."""
+    folder = copied(applied, tmp_path)
+    document = json.loads(folder.state.read_bytes())
+    folder.state.write_text(json.dumps({**document, "version": 5, "serial": document["serial"] + 1}))
+    before = folder.state.read_bytes()
+    with pytest.raises(RuntimeFailure, match="of format 5, not 4"):
+        await planned(folder, *DATA, released=RELEASED)
+    assert folder.state.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("swallowed", "message"),
+    [
+        ('[ "$1" = plan ] && exit 0', "asked to plan and ended with code 0"),
+        ("""[ "$1" = show ] && { echo '{"format_version": "1.2"}'; exit 0; }""", "lacks what it planned"),
+        ("""[ "$1" = show ] && { echo hello; exit 0; }""", "can't be read"),
+    ],
+)
+async def test_a_terraform_whose_words_are_lost_has_not_said_that_nothing_changes(
+    applied: Folder, tmp_path: Path, swallowed: str, message: str
+) -> None:
+    """As by a wrapper that is called terraform."""
+    folder, wrapper = copied(applied, tmp_path), tmp_path / "terraform"
+    wrapper.write_text(f'#!/bin/sh\n{swallowed}\nexec {TERRAFORM} "$@"\n')
+    wrapper.chmod(0o755)
+    runtime = TerraformRuntime.connect(folder=folder.path, binary=str(wrapper))
+    with pytest.raises(RuntimeFailure, match=message):
+        await runtime.survey(WorkspacePlanRequest(DATA[:2], released=RELEASED))
+
+
 async def test_a_state_that_is_read_while_it_is_damaged_is_not_read_as_nothing(applied: Folder, tmp_path: Path) -> None:
     folder = copied(applied, tmp_path)
     emptied(folder.state)

@@ -47,6 +47,12 @@ def names(history: History) -> set[str]:
     return {str(each) for each in history.latest.resources}
 
 
+def test_what_is_not_recorded_between_two_releases_is_known_to_be_lacking() -> None:
+    history = shared(asked(hz=entries(made(1, at("hz")), made(4, at("hz")), made(5, at("hz")))))
+    assert history.rollback_target(str(STACK)).revision == 4
+    assert (history.unrecorded_after(4), history.unrecorded_after(1)) == ((), (2, 3))
+
+
 def test_no_release_is_said_where_every_cluster_answered() -> None:
     history = shared(asked(hz=[], sh=[]))
     assert (history.latest, history.next_revision, history.gaps, history.problems) == (None, 1, (), ())

@@ -135,7 +135,7 @@ def _finding(entry: _Entry, violation: Violation, subject: Subject) -> PolicyFin
     names: tuple[str, ...] = ()
     if violation.subject is not None:
         names = (str(violation.subject), name_of(violation.subject))
-    today = subject.now.astimezone(UTC).date()
+    today = max(each.astimezone(UTC).date() for _, each in subject.moments())
     waivers = [each for each in entry.waivers if each.is_for(policy.name, subject.stack.path, names)]
     valid = next((each for each in waivers if not each.has_expired(today)), None)
     return PolicyFinding(

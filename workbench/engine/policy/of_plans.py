@@ -135,12 +135,16 @@ def _change_windows(parameters: Parameters) -> Look:
     def look(subject: Subject) -> Iterator[Violation]:
         if not any(True for _ in subject.steps()):
             return
-        now = subject.now.astimezone(zone)
-        shut = next((each for each in closed if each.holds(now)), None)
-        if shut is not None:
-            yield Violation(f"nothing is changed now ({shut.name})")
-        elif opened and not any(each.holds(now) for each in opened):
-            yield Violation(f"changes are made in these times only: {'; '.join(each.name for each in opened)}")
+        for whose, moment in subject.moments():
+            now = moment.astimezone(zone)
+            by = f", by the clock of {whose}, where it is {now:%Y-%m-%d %H:%M}" if whose else ""
+            shut = next((each for each in closed if each.holds(now)), None)
+            if shut is not None:
+                yield Violation(f"nothing is changed now ({shut.name}){by}")
+                return
+            if opened and not any(each.holds(now) for each in opened):
+                yield Violation(f"changes are made in these times only: {'; '.join(each.name for each in opened)}{by}")
+                return
 
     return look
 

@@ -15,6 +15,7 @@ from kcl.records import dataclass, field, replace
 from runtimes.base import UNKNOWN, Body, KubernetesId, ResourceId, refers, unknown_paths
 from workbench.engine.changes import Change
 from workbench.engine.plan import Plan
+from workbench.engine.plan_age import other_clock
 from workbench.engine.policy.findings import Violation
 from workbench.engine.spec import Spec
 from workbench.project import Stack
@@ -37,6 +38,16 @@ class Subject:
     now: datetime
     plan: Plan | None = None
     looks_at: Callable[[ResourceId], bool] = field(default=lambda id_: True, repr=False)
+
+    def moments(self) -> Iterator[tuple[str, datetime]]:
+        """Yields what time it is: by this machine's clock, then by those of the plan's clusters that say another time.
+
+        The first one is unnamed. Which one is wrong nobody knows, so what holds has to hold by all of them.
+        """
+        yield "", self.now
+        for name, each in self.plan.identities.items() if self.plan is not None else ():
+            if other := other_clock(each):
+                yield name, self.now + other
 
     def resources(self) -> Iterator[tuple[ResourceId, Body]]:
         for id_, bodies in self.bodies.items():

@@ -19,6 +19,7 @@ from workbench.engine.policy.rules import Look, Subject, all_rules, build, find_
 from workbench.engine.spec import build as spec_of
 from workbench.project.errors import BrokenFile
 
+MONDAYS = {"closed": [{"days": ["mon"]}]}
 MONDAY = datetime(2026, 11, 23, 3, 0, tzinfo=UTC)  # 11:00 in Shanghai
 
 
@@ -245,6 +246,30 @@ async def test_windows(windows: dict[str, Any], now: str, is_closed: bool) -> No
     _, plan = await planned(namespace())
     look = rule("change-windows", zone="Asia/Shanghai", **windows)
     assert bool(of_plan(look, plan, datetime.fromisoformat(now))) is is_closed
+
+
+@pytest.mark.parametrize(
+    ("windows", "ahead", "is_closed"),
+    [
+        ({"closed": [{"days": ["tue"]}]}, 24 * 3600, True),
+        ({"closed": [{"days": ["tue"]}]}, 60, False),
+        ({"closed": [{"days": ["tue"]}]}, None, False),
+        (MONDAYS, -24 * 3600, True),
+        ({"open": [{"days": ["mon"]}]}, -24 * 3600, True),
+        ({"open": [{"days": ["mon"]}]}, -60, False),
+    ],
+)
+async def test_windows_hold_by_the_clocks_of_all_clusters(
+    windows: dict[str, Any], ahead: float | None, is_closed: bool
+) -> None:
+    """This machine's clock may be the one that is wrong: a freeze would be over, or not have begun."""
+    _, plan = await planned(namespace())
+    own, other = (ClusterIdentity(name, "https://x", ahead_seconds=by) for name, by in (("hz", 0.0), ("sh", ahead)))
+    plan = replace(plan, identities={"hz": own, "sh": other})
+    messages = of_plan(rule("change-windows", zone="Asia/Shanghai", **windows), plan)
+    assert bool(messages) is is_closed
+    # what is closed by the own clock needs no other
+    assert [each for each in messages if "by the clock of sh" in each] == (messages if windows != MONDAYS else [])
 
 
 async def test_nothing_to_do_is_done_at_any_time() -> None:
