@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Returns `1 file`, `2 files`; `plural` where an s at the end does not make it."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """Returns `a, b and 3 more`: what is left out of a message is counted."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

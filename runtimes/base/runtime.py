@@ -268,10 +268,16 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """`unlisted` are kinds of which nothing is known, as they may not be listed."""
+    """`unlisted` are kinds of which nothing is known, as they may not be listed.
+
+    `listed` are the group and kind of those that were, where the runtime tells, and `uids` those of all that these
+    lists had: what is known to be there and is in none of them shows that a list is not whole.
+    """
 
     resources: tuple[LiveResource, ...] = ()
     unlisted: tuple[str, ...] = ()
+    listed: frozenset[tuple[str, str]] = frozenset()
+    uids: frozenset[str] = frozenset()
 
 
 @runtime_checkable

@@ -88,6 +88,11 @@ class KindLists:
         found = [one for each in self._lists.values() for one in each.items or ()]
         return found, tuple(sorted({each.resource.kind for each in self._lists.values() if each.is_refused}))
 
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """Returns group and name of the kinds that were listed; to be asked after `all`."""
+        listed = (each.resource for each in self._lists.values() if not each.is_refused)
+        return frozenset((each.api_version.rpartition("/")[0], each.kind) for each in listed)
+
     def _may_hold(self, resource: ApiResource) -> bool:
         is_there = resource.is_namespaced or not self._namespace
         return is_there and {"list", "patch"} <= resource.verbs and resource.kind not in _MADE_BY_CONTROLLERS
@@ -141,7 +146,8 @@ class Labelled:
         found, unlisted = await self._lists.all()
         others = [each for each in found if each["metadata"].get("uid") not in known]
         ours = [each for each in others if _is_applied_by_us(each) and not each["metadata"].get("ownerReferences")]
-        return Owned(by_id(ours), unlisted)
+        uids = frozenset(str(each["metadata"].get("uid")) for each in found)
+        return Owned(by_id(ours), unlisted, self._lists.kinds(), uids)
 
 
 async def read_many(

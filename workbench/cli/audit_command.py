@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, limit: int, verify: bool, anchors: tuple[str, ...], repair: bool, format_: str) -> None:
     """List what was written to clusters from this machine, newest first: who, where from, what, why, how it ended.
 
-    Exit code: 0; 1 where --verify finds the trail broken.
+    Exit code: 0; 1 where --verify finds the trail broken, or nothing is left of it.
     """
     from workbench.audit import Actor, Anchor, AuditTrail
     from workbench.present import recovery as present
@@ -62,14 +62,14 @@ def command(ctx: click.Context, limit: int, verify: bool, anchors: tuple[str, ..
         output.talk(done or "nothing had to be repaired")
     entries = trail.entries(limit=limit)
     check = None
-    if verify or given:
+    if verify or given or not entries:  # that there is nothing is said only of a trail that is whole
         known = [Anchor.parse(text, where) for text, where in audit_anchors(settings.state_dir, settings.host)]
         check = trail.verify([*given, *known])
     if format_ == "json":
         output.json(documents.audit(entries, check))
     elif entries:
         output.table(present.AUDIT_COLUMNS, [present.audit_row(each) for each in entries])
-    else:
+    elif check is None or check.is_intact:
         output.talk("nothing was written from this machine yet")
     if check is not None and format_ != "json":
         _show(check, trail.folder, output)

@@ -21,6 +21,7 @@ from workbench.cli.stacks import (
     workdir_option,
 )
 from workbench.exit_codes import ExitCode
+from workbench.words import few
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,7 @@ def command(
     stacks = _chosen(session, globs)
     if revert or adopt:
         if len(stacks) != 1:
-            names = ", ".join(each.name for each in stacks[:5])
+            names = few([each.name for each in stacks], 5)
             raise click.UsageError(
                 f"--{'revert' if revert else 'adopt'} is for one stack, and these are {len(stacks)}: {names}"
             )

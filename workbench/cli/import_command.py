@@ -13,6 +13,7 @@ import click
 
 from workbench.cli.stacks import Command, WorkPath, format_option, limits_options, workdir_option
 from workbench.exit_codes import ExitCode
+from workbench.words import few
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -155,7 +156,7 @@ kustomize = _from_files("kustomize", "what Kustomize rendered")
 
 
 def _named(files: tuple[Path, ...]) -> str:
-    return ", ".join("standard input" if each.name == "-" else each.name for each in files[:3])
+    return few(["standard input" if each.name == "-" else each.name for each in files], 3)
 
 
 def _done(

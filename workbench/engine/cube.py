@@ -14,6 +14,7 @@ from runtimes.base import FieldPath, ListKey
 from workbench.engine.cells import NOWHERE, Cell, Failed, NoSuchValue, Place, Places
 from workbench.engine.errors import EngineError
 from workbench.project import Dimensions
+from workbench.words import few
 
 Group = Mapping[tuple[str, ...], Mapping[int, tuple[Any, Places]]]
 """Cells of a variable or resource, by path and number of the stack."""
@@ -107,7 +108,7 @@ def parse_point(text: str, declared: Dimensions | None, stacks: Iterable[str] = 
         for value in values:
             if value not in axis.values:
                 message = f"{axis.name} has no value {value!r}{_nearest(value, axis.values)}"
-                raise EngineError(message, hint=f"known: {', '.join(list(axis.values)[:20])}")
+                raise EngineError(message, hint=f"known: {few(list(axis.values), 20)}")
         found[axis.name] = values
     return found
 
@@ -239,13 +240,13 @@ def _none(asked: Asked, group: Group, names: Callable[[], Iterable[str]]) -> NoS
         near = get_close_matches(asked.group, known, n=3, cutoff=0.4)
         return NoSuchValue(
             f"no stack has a variable or resource {asked.group!r}",
-            hint=f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known)[:20])}",
+            hint=f"did you mean {' or '.join(near)}?" if near else f"there are {few(sorted(known), 20)}",
         )
     known = sorted({".".join(path[:length]) for path in group for length in range(1, len(path) + 1)})
     near = get_close_matches(wanted, known, n=3, cutoff=0.4)
     return NoSuchValue(
         f"no stack has {wanted or 'such a value'!r} in {asked.group}",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known[:20])}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"there are {few(known, 20)}",
     )
 
 

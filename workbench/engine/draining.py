@@ -12,6 +12,7 @@ from typing import Any
 
 from kcl.records import dataclass
 from runtimes.base import NodePod, NodePods
+from workbench.words import few
 
 _MOST_NAMED = 4
 
@@ -122,5 +123,4 @@ def _name(pod: NodePod) -> str:
 
 
 def _shortened(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return few(names, _MOST_NAMED)

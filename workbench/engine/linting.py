@@ -88,8 +88,10 @@ def _linted(
 
 
 def _changed_lines(before: Path, after: Path) -> frozenset[int]:
-    """The lines of a file that are not as they were, counted from 1; all of a file that was not there."""
-    old, new = _lines(before), _lines(after)
+    """The lines of a file that are not as they were, counted from 1; all of one that was not there, or is large."""
+    was, now = _content(before), _content(after)
+    old = [] if max(len(was), len(now)) > _LARGEST else _lines(was)
+    new = _lines(now)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return frozenset(
         line
@@ -99,12 +101,15 @@ def _changed_lines(before: Path, after: Path) -> frozenset[int]:
     )
 
 
-def _lines(file: Path) -> list[str]:
+def _content(file: Path) -> bytes:
     try:
-        data = read_regular(file)
+        return read_regular(file)
     except OSError:
-        return []
-    return data[:_LARGEST].decode("utf-8", "replace").split("\n")
+        return b""
+
+
+def _lines(data: bytes) -> list[str]:
+    return data.decode("utf-8", "replace").split("\n") if data else []
 
 
 __all__ = ["lint_changed"]

@@ -8,7 +8,7 @@ there is a gap, as it may be this stack's. Deleting what labels alone know takes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from typing import Any
 
 from kcl.records import dataclass, field
@@ -18,6 +18,7 @@ from runtimes.base import (
     Labelled,
     LiveResource,
     NotThere,
+    Owned,
     ReadRequest,
     ResourceId,
     Runtime,
@@ -26,7 +27,7 @@ from workbench.engine.changes import Change, Gap
 from workbench.engine.events import Action
 from workbench.engine.masking import Seal, masked, secrets_at, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
-from workbench.words import counted
+from workbench.words import counted, few
 
 HOW_TO_ADOPT = (
     "if another machine applied them from this repository: --adopt deletes them too; "
@@ -46,7 +47,9 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """`wanted` are the ids that the configuration has, `seen` the uids behind them. `screen` and `state` are seals."""
+    """`wanted` are the ids that the configuration has, `seen` the uids behind them, `carrying` those of them that carry
+    the labels, with their ids. `screen` and `state` are seals.
+    """
 
     cluster: str
     labels: Mapping[str, str]
@@ -56,6 +59,7 @@ class Pruning:
     screen: Seal = field(repr=False)
     state: Seal = field(repr=False)
     adopts: bool = False
+    carrying: Mapping[str, KubernetesId] = field(default_factory=dict)
 
     async def run(self, runtime: Runtime, labelled: Labelled | None = None) -> Pruned:
         """Raises `RuntimeFailure`. `labelled` looks for what carries the labels already."""
@@ -74,6 +78,7 @@ class Pruning:
                     secrets.update(secrets_at(live.body, change.sensitive))
                 case Gap() as gap:
                     gaps.append(gap)
+        gaps += [each async for each in self._not_whole(runtime, owned)]
         warnings: tuple[str, ...] = ()
         if owned.unlisted and self.prior is None:
             gaps.append(self._unlisted(owned.unlisted))
@@ -81,6 +86,22 @@ class Pruning:
             gap = self._unlisted(owned.unlisted)
             warnings = (f"{gap}, but for what its releases here made",)
         return Pruned(tuple(deletions), tuple(gaps), warnings, frozenset(secrets))
+
+    async def _not_whole(self, runtime: Runtime, owned: Owned) -> AsyncIterator[Gap]:
+        """Yields kinds whose list lacks an object that was read, and is there still: what else it lacks nobody knows.
+
+        A proxy that filters lists answers so, and a server that answers from what it knew long ago.
+        """
+        said = set[str]()
+        for uid, id_ in self.carrying.items():
+            if uid in owned.uids or (id_.group, id_.kind) not in owned.listed or id_.kind in said:
+                continue
+            live = await _read(runtime, id_)
+            if live is None or live.identity.uid != uid or not self.labels.items() <= labels_of(live.body).items():
+                continue  # it went in between
+            said.add(id_.kind)
+            why = f"its list of {id_.kind} lacks {id_}, which is there: what the stack has of that kind is not known"
+            yield Gap(self.cluster, why, "is a proxy in between that filters lists? ask the API server itself")
 
     async def _unlisted_but_released(self, runtime: Runtime, listed: Iterable[LiveResource]) -> list[LiveResource]:
         """Reads one by one what the last release had and no list brought."""
@@ -126,7 +147,7 @@ class Pruning:
         return Gap(self.cluster, said, "delete it by hand if nobody needs it", live.id, exists=True)
 
     def _unlisted(self, kinds: tuple[str, ...]) -> Gap:
-        named = ", ".join(kinds[:_MOST_NAMED]) + (", ..." if len(kinds) > _MOST_NAMED else "")
+        named = few(kinds, _MOST_NAMED)
         said = f"{counted(len(kinds), 'kind')} may not be listed ({named}), so what the stack has of them is not known"
         return Gap(self.cluster, said, "ask for the permission to list them, or plan where the stack was applied")
 

@@ -12,7 +12,7 @@ from workbench.engine.impact import ImpactReport, StackImpact, State
 from workbench.present import diff, documents, reconcile
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.text import Line, Span, Tone, line
-from workbench.words import counted
+from workbench.words import counted, few
 
 _TONES = {
     State.NEW: Tone.ADDED,
@@ -57,8 +57,7 @@ def name(file: Path, root: Path) -> str:
 
 def _files(stack: StackImpact, root: Path) -> str:
     names = [name(each, root) for each in stack.reads]
-    more = len(names) - _MOST_FILES
-    return ", ".join(names[:_MOST_FILES]) + (f" and {more} more" if more > 0 else "")
+    return few(names, _MOST_FILES)
 
 
 def headline(stack: StackImpact) -> str:

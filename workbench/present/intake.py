@@ -12,7 +12,7 @@ from workbench.engine.intake.values import FirstPlan, Intake, Kept, Secret
 from workbench.engine.placement import is_core_secret
 from workbench.present.glyphs import Glyphs
 from workbench.present.text import Line, Span, Tone, line
-from workbench.words import counted
+from workbench.words import counted, few
 
 _MOST: Final = 40
 """So many objects are listed of those that are left out, by reason."""
@@ -80,7 +80,7 @@ def first_plan(found: FirstPlan, stack: str, glyphs: Glyphs) -> Iterator[Line]:
     for each in found.plan.problems:
         yield line(Span(f"{glyphs.bad} {each}", Tone.BAD))
     for change in found.changed:
-        fields = ", ".join(format_path(each.path) for each in change.fields[:5])
+        fields = few([format_path(each.path) for each in change.fields], 5)
         said = f"{glyphs.bad} {change.action} {change.address}" + (f": {fields}" if fields else "")
         yield line(Span(said, Tone.BAD))
     if found.is_empty:

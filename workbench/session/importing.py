@@ -23,6 +23,7 @@ from workbench.project import (
 from workbench.project.bounds import refuse_foreign
 from workbench.project.masking import read_masking
 from workbench.session.changing import Changing
+from workbench.words import few
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
@@ -130,7 +131,7 @@ class Importing(Changing):
             raise NothingToImport(
                 "there is no object of which a stack could be made",
                 where=source,
-                hint="; ".join(f"{each.name}: {each.why}" for each in left[:5]),
+                hint=few([f"{each.name} ({each.why})" for each in left], 5),
             )
         used = {each.id for each in objects}
         secrets = [each for each in secrets if each.id in used]

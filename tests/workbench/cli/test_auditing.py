@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,19 @@ async def test_every_cut_that_a_release_knows_better_is_found(place: Place) -> N
     assert (await place("audit", "--anchor", f"{last['number']}:{last['hash']}")).code == ExitCode.OK
     assert (await place("audit", "--anchor", f"{last['number'] + 1}:{last['hash']}")).code == ExitCode.ERROR
     assert (await place("audit", "--anchor", "9:zz")).code == ExitCode.USAGE
+
+
+async def test_of_a_trail_that_is_gone_it_is_not_said_that_nothing_was_written(place: Place) -> None:
+    ended = await place("audit")
+    assert ended.code == 0 and "nothing was written from this machine yet" in ended.err
+    await place.released()
+    (file,) = trail(place).glob("*.jsonl")
+    file.write_text("")
+    ended = await place("audit")
+    assert ended.code == 1 and "its end is cut" in ended.out and "nothing was written" not in ended.err, ended.text
+    shutil.rmtree(trail(place))
+    ended = await place("audit", "-o", "json")
+    assert ended.code == 1 and "its end is cut" in ended.json()["broken"], ended.text
 
 
 async def test_a_damaged_trail_holds_up_no_write_and_can_be_repaired(place: Place) -> None:

@@ -97,6 +97,8 @@ class FakeCluster:
         self.undeletable: dict[ResourceId, str] = {}
         """Why something may not be deleted."""
         self.unlisted: set[str] = set()
+        self.hidden: set[ResourceId] = set()
+        """What lists leave out, and a read finds."""
         """Kinds that may be read and not listed."""
         self.identity = ClusterIdentity(
             context=f"{place}-admin", server=f"https://{place}.test:6443", user="ann", uid=f"uid-of-{place}"
@@ -274,9 +276,13 @@ class FakeCluster:
             if isinstance(id_, KubernetesId) and id_.kind in self.unlisted:
                 continue
             own = built(stored.leaves).get("metadata", {}).get("labels", {})
+            if id_ in self.hidden:
+                continue
             if labels.items() <= own.items():
                 found.append(self._live(id_, stored))
-        return Owned(tuple(found), tuple(sorted(self.unlisted)))
+        kinds = {(each.group, each.kind) for each in self.objects if isinstance(each, KubernetesId)}
+        listed = frozenset(each for each in kinds if each[1] not in self.unlisted)
+        return Owned(tuple(found), tuple(sorted(self.unlisted)), listed, frozenset(each.identity.uid for each in found))
 
     async def close(self) -> None:
         self.closed = True

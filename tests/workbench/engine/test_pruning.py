@@ -126,3 +126,14 @@ async def test_creating_what_may_be_there_already_takes_the_phrase() -> None:
     (reason,) = plan.confirmation.reasons
     assert reason.startswith("2 Terraform resources are created, and may be there already")
     assert "what is in its clusters carries its labels (1)" in reason
+
+
+async def test_a_list_that_lacks_what_was_read_is_not_whole() -> None:
+    """Behind a proxy that filters lists, what is left over would be nothing to do."""
+    world = World()
+    await world.release(namespace(), config_map("kept", {"a": "1"}))
+    assert (await world.plan(namespace(), config_map("kept", {"a": "1"}))).is_certain
+    world.hz.hidden.add(KubernetesId("v1", "ConfigMap", "shop", "kept"))
+    plan = await world.plan(namespace(), config_map("kept", {"a": "1"}))
+    (gap,) = plan.gaps
+    assert not plan.is_certain and "its list of ConfigMap lacks v1:ConfigMap:shop:kept" in gap.message

@@ -74,6 +74,7 @@ class ClusterSurvey:
         self._problems: list[Problem] = []
         self._pruned = Pruned()
         self._uids: set[str] = set()
+        self._carrying: dict[str, ResourceId] = {}
         self._observed: Mapping[ResourceId, Body] = {}
         self._labelled: Labelled | None = None
         self._definitions = dict(_definitions(spec))
@@ -153,6 +154,8 @@ class ClusterSurvey:
                 return
         if prediction.live:
             self._uids.add(prediction.live.identity.uid)
+            if self._surveying.labels.items() <= labels_of(prediction.live.body).items():
+                self._carrying[prediction.live.identity.uid] = resource.id
         self._predictions[resource.id], self._filled[resource.id] = prediction, filled
         hidden = self._hidden[resource.id] = sensitive(prediction, self._surveying.initial_seals.screen.rules)
         bodies = {id(each): each for each in (prediction.before, prediction.after) if each is not None}
@@ -314,6 +317,7 @@ class ClusterSurvey:
             self._surveying.seals.screen,
             self._surveying.seals.state,
             self._surveying.adopts,
+            {uid: id_ for uid, id_ in self._carrying.items() if isinstance(id_, KubernetesId)},
         )
         try:
             pruned = await pruning.run(self._runtime, self._labelled)
