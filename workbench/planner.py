@@ -129,10 +129,11 @@ class Planner:
         history.refuse_unknown(stack.name)
         compares_configuration = bool(before) and not after
         if not before:
-            last = [each.revision for each in history.releases()[:2]]
+            last = history.last(2)  # one of them that can't be read is not passed over: they would be others
             if len(last) < 2:
                 said = f"there {'is one release' if last else 'is no release'}, and comparing takes two"
-                raise ReleaseFailure(said, where=stack.name, hint=f"compare one with the configuration: {last}")
+                hint = f"wb release diff {stack.name} {last[0]} compares it with the configuration" if last else ""
+                raise ReleaseFailure(said, where=stack.name, hint=hint)
             after, before = last
         first = history.find(before, stack.name)
         rules = read_masking(self.root)

@@ -146,6 +146,14 @@ class History:
             f"there is no release before {below} that succeeded and has anything", where=stack, hint=self._others()
         )
 
+    def last(self, count: int) -> tuple[int, ...]:
+        """Returns the numbers of the last releases that are recorded, newest first, whether or not they can be read."""
+        if self.latest is None:
+            return ()
+        local = {each for each in self.local_revisions() if each < self.latest.revision}
+        there = {self.next_revision - 1, self.latest.revision, *(each.revision for each in self.former), *local}
+        return tuple(sorted(there, reverse=True)[:count])
+
     def unrecorded_after(self, revision: int) -> tuple[int, ...]:
         """Returns the releases between that one and the latest of which there is no record: too old, or taken away."""
         latest = self.latest.revision if self.latest is not None else 0
