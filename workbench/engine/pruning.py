@@ -92,16 +92,24 @@ class Pruning:
 
         A proxy that filters lists answers so, and a server that answers from what it knew long ago.
         """
+        lacking = self._lacking(owned)
+        if lacking:  # what was made in between is there now
+            lacking = self._lacking(await runtime.owned(self.labels, self.seen))
         said = set[str]()
-        for uid, id_ in self.carrying.items():
-            if uid in owned.uids or (id_.group, id_.kind) not in owned.listed or id_.kind in said:
-                continue
-            live = await _read(runtime, id_)
+        for uid, id_ in lacking.items():
+            live = await _read(runtime, id_) if id_.kind not in said else None
             if live is None or live.identity.uid != uid or not self.labels.items() <= labels_of(live.body).items():
                 continue  # it went in between
             said.add(id_.kind)
             why = f"its list of {id_.kind} lacks {id_}, which is there: what the stack has of that kind is not known"
             yield Gap(self.cluster, why, "is a proxy in between that filters lists? ask the API server itself")
+
+    def _lacking(self, owned: Owned) -> dict[str, KubernetesId]:
+        return {
+            uid: each
+            for uid, each in self.carrying.items()
+            if uid not in owned.uids and (each.group, each.kind) in owned.listed
+        }
 
     async def _unlisted_but_released(self, runtime: Runtime, listed: Iterable[LiveResource]) -> list[LiveResource]:
         """Reads one by one what the last release had and no list brought."""
