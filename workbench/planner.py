@@ -129,7 +129,7 @@ class Planner:
         history.refuse_unknown(stack.name)
         compares_configuration = bool(before) and not after
         if not before:
-            last = history.last(2)  # one of them that can't be read is not passed over: they would be others
+            last = history.recorded()[:2]  # one of them that can't be read is not passed over: they would be others
             if len(last) < 2:
                 said = f"there {'is one release' if last else 'is no release'}, and comparing takes two"
                 hint = f"wb release diff {stack.name} {last[0]} compares it with the configuration" if last else ""

@@ -20,6 +20,7 @@ from workbench.exit_codes import ExitCode
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
 from workbench.project import WorkbenchError
+from workbench.words import few
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -39,6 +40,7 @@ _COLUMNS = (
     Column("Note"),
 )
 
+_MOST_NAMED = 8
 _RESOURCE_COLUMNS = (Column("Action"), Column("State"), Column("Resource"), Column("Cluster"))
 
 
@@ -111,6 +113,13 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
     )
     if releases:
         context.output.table(_COLUMNS, rows)
+        shown = {each.revision for each in releases}
+        for revision in (each for each in history.recorded() if each < releases[0].revision and each not in shown):
+            why = f"wb release show {found.name} --revision {revision}"
+            context.output.talk(Span(f"! release {revision} is recorded and can't be read: {why}", Tone.WARN))
+        if gone := history.unrecorded_after(releases[-1].revision):
+            said = f"not recorded any more: {few([f'#{each}' for each in gone], _MOST_NAMED)}"
+            context.output.talk(Span(said, Tone.MUTED))
     elif not (history.problems or history.gaps):
         context.output.talk(f"{found.name} was not released " + ("yet" if history.is_shared else "from here yet"))
     if not history.is_shared:
@@ -323,6 +332,8 @@ def _chosen(history: History, found: Stack, revision: int | None) -> Release:
     chosen = next((each for each in releases if revision in (None, each.revision)), None)
     if chosen is None:
         history.refuse_unknown(found.name)
+        if revision in history.recorded():
+            return history.find(revision, found.name)  # which says why it can't be read
         known = ", ".join(f"#{each.revision}" for each in releases) or "none"
         raise WorkbenchError(
             f"there is no release #{revision or 1}",

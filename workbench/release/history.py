@@ -146,18 +146,18 @@ class History:
             f"there is no release before {below} that succeeded and has anything", where=stack, hint=self._others()
         )
 
-    def last(self, count: int) -> tuple[int, ...]:
-        """Returns the numbers of the last releases that are recorded, newest first, whether or not they can be read."""
+    def recorded(self) -> tuple[int, ...]:
+        """Returns the numbers of all releases that are recorded, newest first, whether or not they can be read."""
         if self.latest is None:
             return ()
         local = {each for each in self.local_revisions() if each < self.latest.revision}
         there = {self.next_revision - 1, self.latest.revision, *(each.revision for each in self.former), *local}
-        return tuple(sorted(there, reverse=True)[:count])
+        return tuple(sorted(there, reverse=True))
 
     def unrecorded_after(self, revision: int) -> tuple[int, ...]:
         """Returns the releases between that one and the latest of which there is no record: too old, or taken away."""
         latest = self.latest.revision if self.latest is not None else 0
-        there = {each.revision for each in self.former} | set(self.local_revisions())
+        there = frozenset(self.recorded())
         return tuple(each for each in range(revision + 1, latest) if each not in there)
 
     def _others(self) -> str:

@@ -182,6 +182,24 @@ async def test_a_release_that_is_not_there_or_not_whole_is_refused(place: Place,
     assert said(place) == after
     compared = await place("release", "diff", "web/dev", "1", "2")
     assert compared.code == ExitCode.DIFF_FAILED and compared.out == ""
+    listed = await place("release", "list", "web/dev")
+    assert ("release 1 is recorded and can't be read" in listed.err) is (change != "gone"), listed.text
+    shown = await place("release", "show", "web/dev", "--revision", "1")
+    assert shown.code == ExitCode.ERROR and ("can't be read" in shown.err) is (change != "gone"), shown.text
+
+
+async def test_what_is_not_recorded_any_more_between_releases_is_said(place: Place) -> None:
+    for image in ("front:1", "front:2", "front:3"):
+        if image != "front:1":
+            place.edit("web/base/base.k", f"front:{int(image[-1]) - 1}", image)
+        await applied(place)
+    (record,) = (place.root.parent / "state").rglob("2.json")
+    record.unlink()
+    listed = await place("release", "list", "web/dev")
+    assert listed.code == ExitCode.OK and "not recorded any more: #2" in listed.err, listed.text
+    back = await place("rollback", "web/dev", "--dry-run")
+    assert back.code == ExitCode.OK and "rolls back to release #1" in back.out, back.text
+    assert "release 2 is not recorded any more: whether that was a good one is not known" in back.text
 
 
 async def test_a_release_that_did_not_succeed_is_no_target(place: Place) -> None:
