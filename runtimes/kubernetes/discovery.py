@@ -145,8 +145,9 @@ class Discovery:
         A proxy, or a server that is about to begin or to end serving it, says no more than that nobody knows.
         """
         if "/" in api_version:
+            groups = await self._groups()
             with self._as_served():
-                if api_version not in _listed_versions(await self._groups()):
+                if groups is not None and api_version not in _listed_versions(groups):
                     return
         raise RuntimeFailure(
             f"whether it serves {api_version} is not known: it says so, and answers 404",
@@ -154,12 +155,13 @@ class Discovery:
             hint="a proxy or a gateway may be in between; else try again in a moment",
         )
 
-    async def _groups(self) -> Any:
-        """Returns None where even that is answered with 404, which no API server does."""
+    async def _groups(self) -> Mapping[str, Any] | None:
+        """Returns None where that is answered with 404, or with something else, as no API server does."""
         try:
-            return (await self._transport.call("GET", "/apis")).body
+            groups = (await self._transport.call("GET", "/apis")).body
         except NotThere:
             return None
+        return groups if isinstance(groups, Mapping) and "groups" in groups else None
 
     @contextmanager
     def _as_served(self) -> Iterator[None]:
@@ -192,7 +194,7 @@ def _aggregated(document: Any) -> dict[str, dict[str, ApiResource] | None]:
 
 def _listed_versions(document: Any) -> Iterator[str]:
     """Yields the versions of each group in a plain list of groups, the preferred one first."""
-    for group in document["groups"] or ():
+    for group in document.get("groups") or ():
         yield str(group["preferredVersion"]["groupVersion"])
         yield from (str(each["groupVersion"]) for each in group.get("versions") or ())
 

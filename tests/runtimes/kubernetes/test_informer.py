@@ -26,7 +26,8 @@ PODS = {"kind": "APIResourceList", "resources": [{"name": "pods", "kind": "Pod",
 
 
 def _pod(name: str, version: int, **more: Any) -> dict[str, Any]:
-    return {"kind": "Pod", "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}, **more}
+    metadata = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"kind": "Pod", "metadata": metadata, **more}
 
 
 class Script:
