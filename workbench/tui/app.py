@@ -40,6 +40,7 @@ from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.memory import Memory, Place
 from workbench.tui.painting import PaintingDriver
+from workbench.tui.panes import Rooms
 from workbench.tui.reach import reach_of
 from workbench.tui.recovering import Recovering
 from workbench.tui.rolling_out import RollingOut
@@ -146,6 +147,7 @@ class WorkbenchApp(WithNames, App[int]):
         self._typed = KeyQueue(self, super().on_event)
         self.command_log = equivalents.CommandLog()
         self.forwards = attaching.Forwards()
+        self.rooms = Rooms()
         self.command_history: list[str] = []
         """What was typed after a colon, the oldest first; in memory alone, as it may hold a secret."""
         self.kind_names: tuple[str, ...] = ()

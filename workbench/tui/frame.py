@@ -19,7 +19,7 @@ from workbench.present import clusters, durations, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
-from workbench.tui import filters, served
+from workbench.tui import filters, panes, served
 from workbench.tui.key_names import SIGNS, WithNames
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState
@@ -71,6 +71,8 @@ class Frame(WithNames, Screen[None]):
     Frame #status { height: 1; background: $panel; padding: 0 1; }
     Frame #trouble { display: none; max-height: 12; padding: 0 1; background: $error 10%; }
     Frame #trouble.shown { display: block; }
+    Frame #panes > .zoomed-away { display: none !important; }
+    Frame #panes > .zoomed { width: 1fr !important; height: 1fr !important; border: none !important; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -81,6 +83,8 @@ class Frame(WithNames, Screen[None]):
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("r", "reload", "Reload", show=False),
         Binding("z", "zoom", "Zoom pane", show=False),
+        Binding("greater_than_sign", "room(1)", "Larger pane", key_display=">", show=False),
+        Binding("less_than_sign", "room(-1)", "Smaller pane", key_display="<", show=False),
         Binding("y", "copy", "Copy", show=False),
         Binding("S", "picture", "Save a picture", show=False),
         Binding("m", "bookmark", "Bookmark", show=False),
@@ -411,13 +415,16 @@ class Frame(WithNames, Screen[None]):
             self.notify("no source line is known for this", severity="warning")
 
     def action_zoom(self) -> None:
-        """Gives the focused table the whole screen, or gives the others their room back."""
-        tables = [each for each in self.query("#panes ResourceTable, #panes TextArea") if each is not self.focused]
-        is_zoomed = any(not each.display for each in tables)
-        for each in tables:
-            each.display = is_zoomed
-        if self.focused is not None:
-            self.focused.styles.height = None if is_zoomed else "1fr"
+        """Gives the focused pane the whole screen, or gives the others their room back."""
+        panes.zoom(self)
+
+    def action_room(self, by: int) -> None:
+        """Gives the focused pane more of the room, or less."""
+        if not self.workbench.rooms.resize(self, by):
+            self.notify("there is no other pane here to share the room with", severity="warning")
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.workbench.rooms.apply, self)  # beside or below is decided by then
 
     def action_reload(self) -> None:
         if self.state is not None:

@@ -44,7 +44,7 @@ class BrowseScreen(Frame):
     ]
 
     def body(self) -> ComposeResult:
-        with Horizontal():
+        with Horizontal(id="panes"):
             empty = "no stacks here: a stack has a stack.yaml, or a kcl.mod with [profile] entries"
             yield ResourceTable(browse.COLUMNS, id="tree", empty=empty, markable=True)
             with VerticalScroll(id="overview", can_focus=False):
