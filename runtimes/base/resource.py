@@ -131,5 +131,15 @@ class Address:
     def __str__(self) -> str:
         return f"{self.id}@{self.cluster}"
 
+    @property
+    def in_words(self) -> str:
+        """`Deployment checkout-prod/web @hangzhou`: what sentences and tables call it."""
+        match self.id:
+            case KubernetesId(kind=kind, namespace=namespace, name=name):
+                called = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+            case TerraformId(resource_type=resource_type, name=name):
+                called = f"{resource_type} {name}"
+        return f"{called} @{self.cluster}" if self.cluster else called
+
     def __lt__(self, other: Address) -> bool:
         return (self.cluster, str(self.id)) < (other.cluster, str(other.id))

@@ -44,6 +44,7 @@ from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
+from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
@@ -291,6 +292,8 @@ _SIGNS |= {
     "plus": "+",
     "minus": "-",
     "semicolon": ";",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
 }
 _KEYS: dict[str, tuple[type, ...]] = {
     "Everywhere": (tui_app.WorkbenchApp, Frame, Prompt),
@@ -302,6 +305,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Leaving a field to others": (IgnoreScreen,),
     "Rollouts": (RolloutsScreen,),
     "Releases": (ReleasesScreen, ReleaseChangesScreen),
+    "Replay": (ReplayScreen,),
     "Spec": (SpecScreen,),
     "Live diff": (DiffScreen,),
     "Plan": (PlanScreen,),

@@ -302,7 +302,7 @@ def _guards(diff: StackDiff, stack: Stack, *, force: bool, read_only: str, destr
     conflicts = [each for each in diff.changes if each.conflicts]
     guards: list[Guard] = []
     if diff.clusters:
-        owned = "; ".join(f"{each.address}: fields are owned by {_managers(each)}" for each in conflicts)
+        owned = "; ".join(f"{each.address.in_words}: fields are owned by {_managers(each)}" for each in conflicts)
         forced = " (taken over, as the plan is forced)" if conflicts and force else ""
         guards = [
             Guard("clusters answer", not away, _lines(away)),
@@ -397,15 +397,16 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     owned += [each.address for each in gone if each.address.cluster == diff.workspace and each.address not in owned]
     for each in diff.changes:
         if each.action is Action.FORGET:
-            yield f"{each.address} is forgotten: it stays where it is, and nothing here changes or deletes it any more"
+            what = "it stays where it is, and nothing here changes or deletes it any more"
+            yield f"{each.address.in_words} is forgotten: {what}"
     for each in gone:
         if each.action is Action.REPLACE and each.address.cluster == diff.workspace:
-            yield f"{each.address} is deleted and recreated: what it holds may be lost"
+            yield f"{each.address.in_words} is deleted and recreated: what it holds may be lost"
         elif each.address.cluster == diff.workspace and len(pruned) < len(owned):
-            yield f"{each.address} is deleted: what it holds may be lost"
+            yield f"{each.address.in_words} is deleted: what it holds may be lost"
         match each.address.id:
             case KubernetesId(kind=kind) if kind in _HOLDS_OTHERS:
-                yield f"{each.address} is deleted with everything in it"
+                yield f"{each.address.in_words} is deleted with everything in it"
     if pruned and len(pruned) >= len(owned):
         yield f"everything the stack has is deleted ({counted(len(pruned), 'resource')})"
     elif len(pruned) > MOST_DELETIONS:
@@ -429,11 +430,11 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
         if each.action is not Action.NONE:
             yield from _waits(diff, each)
         if each.action is Action.REPLACE:
-            yield f"{each.address}: is replaced, as {each.because}"
+            yield f"{each.address.in_words}: is replaced, as {each.because}"
         elif each.action in (Action.IMPORT, Action.MOVE, Action.FORGET):
-            yield f"{each.address}: {each.because or each.action.value}"
+            yield f"{each.address.in_words}: {each.because or each.action.value}"
         elif each.restarts:
-            yield f"{each.address}: its pods are replaced"
+            yield f"{each.address.in_words}: its pods are replaced"
     yield from stale_pods(diff.changes)
 
 
@@ -447,7 +448,7 @@ def _waits(diff: StackDiff, change: Change) -> Iterable[str]:
         if CLUSTER.holds(reference.id) and any(True for _ in unknown_paths(find(change.resolved, path))):
             fields.setdefault(path, {})[f"{reference.id}{reference.usual}"] = None
     for names in fields.values():
-        waits = f"{change.address}: waits up to {VALUE_PATIENCE_SECONDS:.0f} s for {' and '.join(names)}"
+        waits = f"{change.address.in_words}: waits up to {VALUE_PATIENCE_SECONDS:.0f} s for {' and '.join(names)}"
         if len(names) == 1:
             yield f"{waits}, which has no value yet and only its cluster sets"
         else:

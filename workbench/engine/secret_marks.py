@@ -110,8 +110,8 @@ def stale_pods(changes: Iterable[Change]) -> Iterator[str]:
         read = secrets_of_pods(resource.attributes)[0] & changed.get((each.address.cluster, id_.namespace), set())
         for name in sorted(read):
             yield (
-                f"{each.address}: its pods go on with what Secret {name} held before: restart them, or give their "
-                f"template the annotation {MARK}: {ASKED}"
+                f"{each.address.in_words}: its pods go on with what Secret {name} held before: "
+                f"restart them, or give their template the annotation {MARK}: {ASKED}"
             )
 
 

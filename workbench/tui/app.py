@@ -38,6 +38,7 @@ from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.later import later
 from workbench.tui.memory import Memory, Place
 from workbench.tui.painting import PaintingDriver
 from workbench.tui.panes import Rooms
@@ -79,6 +80,7 @@ _SCREENS: dict[str, type[Frame]] = {
 }
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
+_APPLYING = ("applying", "destroying")
 KINDS_SECONDS = 60.0
 AT_ONCE = 4
 """So many of the marked stacks are compiled or compared at a time."""
@@ -287,7 +289,7 @@ class WorkbenchApp(WithNames, App[int]):
         """Asks the clusters in the background what they serve, for completion; what they do not say is not offered."""
         if time.monotonic() - self._kinds_at > KINDS_SECONDS:
             self._kinds_at = time.monotonic()
-            self.run_worker(self._learn_kinds(), group="kinds", exclusive=True)
+            self.run_worker(later(self._learn_kinds), group="kinds", exclusive=True)
 
     async def _learn_kinds(self) -> None:
         names = [each.name for each in self.konfig.clusters.clusters]
@@ -434,18 +436,20 @@ class WorkbenchApp(WithNames, App[int]):
                 self.diff_stack(state)
 
     def compile_stack(self, state: StackState) -> None:
-        self.run_worker(self._compile(state), group=f"compile {state.stack.name}", exclusive=True)
+        self.run_worker(later(self._compile, state), group=f"compile {state.stack.name}", exclusive=True)
 
     def diff_stack(self, state: StackState) -> None:
-        self.run_worker(self._diff(state), group=f"diff {state.stack.name}", exclusive=True)
+        self.run_worker(later(self._diff, state), group=f"diff {state.stack.name}", exclusive=True)
 
     def compile_marked(self, states: Iterable[StackState]) -> None:
         for each in states:
-            self.run_worker(self._in_turn(each, self._compile), group=f"compile {each.stack.name}", exclusive=True)
+            self.run_worker(
+                later(self._in_turn, each, self._compile), group=f"compile {each.stack.name}", exclusive=True
+            )
 
     def diff_marked(self, states: Iterable[StackState]) -> None:
         for each in states:
-            self.run_worker(self._in_turn(each, self._diff), group=f"diff {each.stack.name}", exclusive=True)
+            self.run_worker(later(self._in_turn, each, self._diff), group=f"diff {each.stack.name}", exclusive=True)
 
     async def _in_turn(self, state: StackState, do: Callable[[StackState], Awaitable[None]]) -> None:
         """Works on a few of many stacks at a time; a stack that is opened by itself does not wait for them."""
@@ -457,12 +461,12 @@ class WorkbenchApp(WithNames, App[int]):
             state.busy = ""
 
     def plan_stack(self, state: StackState) -> None:
-        self.run_worker(self._plan(state), group=f"plan {state.stack.name}", exclusive=True)
+        self.run_worker(later(self._plan, state), group=f"plan {state.stack.name}", exclusive=True)
 
     def measure_reach(self, state: StackState) -> None:
         """Finds out in the background how far the edits at hand reach; what was known of older ones is dropped."""
         state.reach = Reach.of(state.whatif)
-        self.run_worker(self._measure_reach(state), group=f"reach {state.stack.name}", exclusive=True)
+        self.run_worker(later(self._measure_reach, state), group=f"reach {state.stack.name}", exclusive=True)
 
     def toggle_destroying(self, state: StackState) -> None:
         """Plans to take everything away, or what the configuration says again."""
@@ -497,23 +501,25 @@ class WorkbenchApp(WithNames, App[int]):
         is_plain = state.whatif is None and not state.is_forced and not state.skipped
         self.command_log.add(self.now(), what, line if is_plain else "")
         state.is_applying, state.is_stopping, state.applying = True, False, None
-        self.run_worker(self._apply(state), group=f"apply {state.stack.name}", exclusive=True)
+        self.run_worker(later(self._apply, state), group=f"apply {state.stack.name}", exclusive=True)
 
     def stop_apply(self, state: StackState, *, at_once: bool = False) -> None:
         """Ends an apply in order. `at_once` makes Terraform drop what it has begun: only after a confirmation."""
         if state.applying is None:
             # nothing was written yet
             self.workers.cancel_group(self, f"apply {state.stack.name}")
+            state.is_applying = state.busy in _APPLYING  # one that did not begin will not say that it ended
+            self.tell(state)
             return
         state.is_stopping = True
         said = (
             "Terraform drops what it has begun" if at_once else "what is on its way is finished, nothing new is started"
         )
         self.notify(f"stopping: {said}", severity="warning")
-        self.run_worker(state.applying.interrupt(at_once=at_once), group=f"stop {state.stack.name}")
+        self.run_worker(later(state.applying.interrupt, at_once=at_once), group=f"stop {state.stack.name}")
 
     def watch_stack(self, state: StackState) -> None:
-        self.run_worker(self._watch(state), group=f"watch {state.stack.name}", exclusive=True)
+        self.run_worker(later(self._watch, state), group=f"watch {state.stack.name}", exclusive=True)
 
     def follow_stack(self, state: StackState) -> None:
         """Sees to it that the stack is watched; a watch that goes on is left alone."""
@@ -647,7 +653,7 @@ class WorkbenchApp(WithNames, App[int]):
                 self.watch_stack(state)  # what there is to watch may be another now
 
         try:
-            await self._trying(state, "destroying" if plan.destroys else "applying", do)
+            await self._trying(state, _APPLYING[plan.destroys], do)
         finally:
             state.is_applying, state.applying = False, None
             self.tell(state)

@@ -14,6 +14,7 @@ from workbench.project import WorkbenchError
 from workbench.session.attaching import Forward
 from workbench.tui import equivalents
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.terminal import open_terminal, terminal_size
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ def _execute(app: WorkbenchApp, at_hand: PodAtHand, word: str, rest: str) -> Non
     request = ExecRequest(at_hand.pod, container, tuple(words) or SHELL, columns, rows)
     line = equivalents.execute(request, app.places.get(at_hand.cluster))
     app.command_log.add(app.now(), f"opened a terminal in {at_hand.pod.name}", line)
-    app.run_worker(open_terminal(app, at_hand.cluster, request, waits=word == "exec"), group="terminal", exclusive=True)
+    app.run_worker(
+        later(open_terminal, app, at_hand.cluster, request, waits=word == "exec"), group="terminal", exclusive=True
+    )
 
 
 def _forward(app: WorkbenchApp, at_hand: PodAtHand, rest: str) -> None:
@@ -91,7 +94,7 @@ class Forwards:
         self._stops: dict[int, asyncio.Event] = {}
 
     def start(self, app: WorkbenchApp, at_hand: PodAtHand, port: int, local: int) -> None:
-        app.run_worker(self._keep(app, at_hand, port, local), group="forwards")
+        app.run_worker(later(self._keep, app, at_hand, port, local), group="forwards")
 
     def stop(self, found: Forward) -> None:
         if stop := self._stops.get(found.local):

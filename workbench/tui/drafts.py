@@ -11,6 +11,7 @@ from workbench.local import LocalStateFailure
 from workbench.present.durations import short
 from workbench.project import WorkbenchError
 from workbench.tui import saving
+from workbench.tui.later import later
 from workbench.tui.memory import lay_over, patch_of
 from workbench.tui.state import StackState
 
@@ -31,7 +32,7 @@ class Drafts:
 
     def keep(self, state: StackState) -> None:
         self._waiting[str(state.stack.path)] = state
-        self._app.run_worker(self._store(), group="drafts")
+        self._app.run_worker(later(self._store), group="drafts")
 
     async def _store(self) -> None:
         async with self._storing:

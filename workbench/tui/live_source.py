@@ -10,6 +10,7 @@ import anyio.to_thread
 from runtimes.base import FieldPath, KubernetesId, RuntimeFailure
 from workbench.engine.live import owners
 from workbench.project import WorkbenchError
+from workbench.tui.later import later
 from workbench.tui.state import StackState
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def open_line(screen: Frame, labels: Mapping[str, str], id_: KubernetesId, path:
     if stack is None:
         app.notify("it carries the labels of no stack here: no KCL line is known for it", severity="warning")
         return
-    screen.run_worker(_open(app, app.states[stack], id_, path, do), group="source", exclusive=True)
+    screen.run_worker(later(_open, app, app.states[stack], id_, path, do), group="source", exclusive=True)
 
 
 async def _open(app: WorkbenchApp, state: StackState, id_: KubernetesId, path: FieldPath, do: Open) -> None:

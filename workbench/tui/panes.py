@@ -21,12 +21,12 @@ _WHOLE = 100
 
 @dataclass
 class Rooms:
-    """What panes were given, in hundredths of the room, by the kind of screen and whether they stand beside each other."""
+    """What panes were given, in hundredths of the room, by the kind of screen and whether they stand side by side."""
 
     given: dict[tuple[str, bool], dict[str, int]] = field(default_factory=dict)
 
     def resize(self, screen: Screen[None], by: int) -> bool:
-        """Gives the pane with the focus more room (`by` 1) or less (-1); False where there is no other to share with."""
+        """Gives the pane with the focus more room (`by` 1) or less (-1); False where there is no other."""
         shown, own = _shown(screen), _focused(screen)
         if own is None or len(shown) < 2:
             return False

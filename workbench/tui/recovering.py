@@ -12,6 +12,7 @@ from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors
 from workbench.present.recovery import event_line, follow
 from workbench.project import WorkbenchError
+from workbench.tui.later import later
 from workbench.tui.screens.recovery import RecoveryScreen, parse
 from workbench.tui.state import RecoveryJob
 
@@ -47,10 +48,10 @@ class Recovering:
         if job.is_running:
             job.looks_again = True
             return
-        self._app.run_worker(self._looking_at(job), group="recovery", exclusive=True)
+        self._app.run_worker(later(self._looking_at, job), group="recovery", exclusive=True)
 
     def run(self, job: RecoveryJob, phrase: str) -> None:
-        self._app.run_worker(self._running(job, phrase), group="recovery", exclusive=True)
+        self._app.run_worker(later(self._running, job, phrase), group="recovery", exclusive=True)
 
     def stop(self, job: RecoveryJob) -> None:
         if job.run is not None:

@@ -14,6 +14,7 @@ from workbench.present import errors
 from workbench.present import rollout as present
 from workbench.present.text import Line
 from workbench.project import WorkbenchError
+from workbench.tui.later import later
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
@@ -40,7 +41,7 @@ class RollingOut:
 
     def ask(self, id_: str, what: Ask, stage: str = "") -> None:
         """Has it pause, be approved or never go on, whoever carries it out."""
-        self._app.run_worker(self._asking(id_, what, stage), group="rollout asking")
+        self._app.run_worker(later(self._asking, id_, what, stage), group="rollout asking")
 
     def carry_out(self, id_: str) -> None:
         """Goes on with it from where it stands, in this process."""
@@ -48,14 +49,14 @@ class RollingOut:
             self._app.notify(f"{self.id} is carried out here: one at a time", severity="warning")
             return
         self.is_running = True
-        self._app.run_worker(self._carrying_out(id_), group="rollout", exclusive=True)
+        self._app.run_worker(later(self._carrying_out, id_), group="rollout", exclusive=True)
 
     def stop(self) -> None:
         """Ends it in order; a second time makes Terraform drop what it has begun."""
         if self._run is not None:
             said = "at once" if self._is_stopping else "what was begun ends first"
             self._app.notify(f"stopping: {said}", severity="warning")
-            self._app.run_worker(self._run.interrupt(at_once=self._is_stopping), group="rollout stop")
+            self._app.run_worker(later(self._run.interrupt, at_once=self._is_stopping), group="rollout stop")
             self._is_stopping = True
 
     async def _asking(self, id_: str, what: Ask, stage: str) -> None:

@@ -30,6 +30,7 @@ from workbench.tui.screens.output import OutputScreen
 from workbench.tui.screens.reach import ReachScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
+from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.tones import OnlyAscii
 from workbench.tui.widgets.prompt import Prompt
@@ -145,6 +146,9 @@ class Pictures:
         await self.pilot.press("k", "d")
         await until(self.pilot, lambda: isinstance(app.screen, ReleaseChangesScreen) and says(app, "release 1"))
         self.take("release changes")
+        await self.pilot.press("escape", "p", "f")
+        await until(self.pilot, lambda: isinstance(app.screen, ReplayScreen) and says(app, "failed"))
+        self.take("replay")
         await self.pilot.press("escape", "escape")
 
     async def of_reach(self, file: str, old: str, new: str) -> None:

@@ -362,7 +362,7 @@ async def test_what_a_value_is_waited_for_by_is_said_before_and_holds_up_nothing
     )
     plan = await there.plan(*bodies)
     (said,) = plan.notes
-    assert said.startswith("acme:cloud:thing:record@terraform: waits up to 180 s for v1:Service:shop:web.status.ip")
+    assert said.startswith("thing record @terraform: waits up to 180 s for v1:Service:shop:web.status.ip")
 
     async def appear() -> None:
         """The address comes only once everything else is there: who waits for it first waits in vain."""

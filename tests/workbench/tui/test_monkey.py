@@ -13,7 +13,7 @@ import random
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,10 +29,12 @@ from runtimes.sandbox.store import Change
 from tests.sizes import size
 from tests.workbench.tui.test_keys import burst
 from tests.workbench.tui.test_live import sandbox, workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL
+from tests.workbench.tui.test_screens import LARGE, SMALL, shown
+from workbench.audit.trail import AuditEntry
 from workbench.present import errors
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.custom import CustomCommand
+from workbench.tui.frame import DRAW_SECONDS
 from workbench.tui.keymap import entries
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
@@ -45,6 +47,12 @@ LONGEST_SECONDS = 1.0
 SETTLING_SECONDS = 30.0
 HUNG_SECONDS = 300.0
 """Of the clock, which other programs spend as well."""
+
+
+def typed(command: str) -> tuple[str, ...]:
+    return ("escape", "escape", "colon", *command, "enter")
+
+
 COMMANDS = """
 fleet; drift; rollouts; log; bookmarks; forwards; releases web/prod; releases; diff web/dev; plan web/prod
 plan web/dev; destroy web/dev; watch web/prod; whatif web/prod; whatif web/dev; spec web/prod; pods; pods@hz
@@ -53,6 +61,13 @@ scale 3; restart; delete; cordon; drain; evict; bookmark here; go here; unbookma
 replace /replicas = 3/replicas = 4/; replace /a/b/; commit a change; recover a=b; allow-writes web/prod; forward 80
 stack web/; nonsense; [/]; stack [b]x[/]; quit
 """
+WAYS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "StepScreen": (typed("plan web/prod"), ("enter",)),
+    "AdoptScreen": (typed("drift"), ("A",)),
+    "IgnoreScreen": (typed("diff web/prod"), ("right_curly_bracket", "colon", *"ignore they may", "enter")),
+    "ReleaseChangesScreen": (typed("releases web/prod"), ("d",)),
+}
+"""What leads to screens that keys at random do not come to: each once the one before is done."""
 TEXTS = ("write", "drop", "reveal", "yes", "a [b]word[/]", "\u202e", "front", "!x", "-f fr", "-l app=front", "[")
 
 
@@ -158,6 +173,22 @@ class Monkey:
                 break
             await asyncio.sleep(0.02)
 
+    async def goes(self, app: Any, screen: str) -> None:
+        """Goes the way to a screen, again where a cluster failed meanwhile."""
+        for _ in range(9):
+            for keys in WAYS[screen]:
+                self.pressed.extend(keys)
+                sent = app._typed._sent + len(keys)
+                burst(app, [*keys])
+                while app._typed._sent < sent:  # noqa: ASYNC110  # the queue of keys has no event
+                    await asyncio.sleep(0.005)
+                await taken(app, self.pressed)
+                await worked_out(app)
+            self.screens[type(app.screen).__name__] += 1
+            if self.screens[screen]:
+                return
+        raise AssertionError("\n".join([f"no way to {screen}:", *shown(app), *self.pressed]))
+
     def _next(self, app: Any) -> list[str]:
         asked = app.screen.query(TypedConfirmation)
         phrase = asked.first()._phrase if asked and asked.first().is_asked else ""
@@ -180,6 +211,33 @@ async def taken(app: Any, pressed: Iterable[str]) -> None:
         if time.monotonic() > until:
             waiting = [f"{each.get_name()}: {each.get_stack(limit=2)}" for each in asyncio.all_tasks()]
             raise AssertionError("\n".join([*waiting, type(app.screen).__name__, *pressed]))
+
+
+async def worked_out(app: Any) -> None:
+    """Waits until what was asked for is there, or could not be had, and is drawn."""
+    groups = ("diff ", "plan ", "drift", "adopt", "releases", "release changes")
+    until, quiet = time.monotonic() + SETTLING_SECONDS, 0
+    while quiet < 2:  # what a key leads to begins when its screen is there
+        await asyncio.sleep(DRAW_SECONDS)
+        is_at_work = any(each.group.startswith(groups) and not each.is_finished for each in app.workers)
+        quiet = 0 if is_at_work else quiet + 1
+        assert time.monotonic() < until, [each.group for each in app.workers]
+
+
+async def two_releases_and_drift(folder: Path, sandbox: Sandbox) -> None:
+    """What there is to come to: two releases of a stack, and one field that somebody changed since."""
+    session = workbench(folder).session
+    async with session:
+        stack, base = session.select("web/prod"), session.root / "web/base/base.k"
+        now = base.read_text()
+        for text in (now.replace("front:1", "front:0"), now):
+            base.write_text(text)
+            plan = await session.plan(stack)
+            async with session.apply(plan, confirm=plan.confirmation.phrase) as events:
+                async for _ in events:
+                    pass
+    scaled = {"spec": {"replicas": 7}}
+    sandbox.clusters[0].patch("deployments.apps", "web-prod", "front", scaled, "merge", manager="kubectl-scale")
 
 
 def fails(sandbox: Sandbox, rng: random.Random) -> None:
@@ -210,16 +268,24 @@ async def test_keys_at_random_break_nothing_and_write_only_what_was_confirmed(
     witnesses = [Witness(name) for name in ("hz", "sh")]
     for cluster, witness in zip(sandbox.clusters, witnesses, strict=True):
         cluster.subscribe(witness.look)
+    await two_releases_and_drift(tmp_path, sandbox)
+    for witness in witnesses:
+        witness.seen.clear()
     fails(sandbox, rng)
     monkey = Monkey(rng, confirms=confirms)
     left = KEYS // 2
     app = workbench(tmp_path)
+    begun_with = len(app.session.audit().entries())
     before = {each: each.read_bytes() for each in app.konfig.root.rglob("*") if each.is_file()}
     with watched(monkeypatch) as watch:
         while left > 0:
             app = workbench(tmp_path)
             async with app.session, app.run_test(size=rng.choice((SMALL, LARGE))) as pilot:
                 app.custom["shout"] = CustomCommand("shout", ("echo", "{stack}"))
+                for screen in WAYS:
+                    if rng.random() < 0.2 or not monkey.screens[screen]:
+                        await monkey.goes(app, screen)
+                        left -= await monkey.presses(pilot, min(left, 10))
                 left -= await monkey.presses(pilot, left)
                 await ended(app)
                 assert app._exception is None and not watch.bugs, (watch.bugs, [*monkey.pressed])
@@ -228,9 +294,11 @@ async def test_keys_at_random_break_nothing_and_write_only_what_was_confirmed(
             print(f"{KEYS // 2} keys, seed {SEED}: {watch.longest:.2f} s at most, {dict(monkey.screens)}")  # noqa: T201
     assert watch.longest < LONGEST_SECONDS, (watch.what, [*monkey.pressed])
     seen = [each for witness in witnesses for each in witness.seen]
-    check(app, seen)
+    entries = app.session.audit().entries()
+    entries = entries[: len(entries) - begun_with]  # the newest come first
+    check(entries, seen)
     if not confirms:
-        assert seen == [] and not app.session.audit().entries()
+        assert seen == [] and not entries
         assert {each: each.read_bytes() for each in app.konfig.root.rglob("*") if each.is_file()} == before
 
 
@@ -247,9 +315,8 @@ async def ended(app: WorkbenchApp) -> None:
         await asyncio.sleep(0.05)
 
 
-def check(app: WorkbenchApp, seen: list[tuple[str, str, str]]) -> None:
+def check(entries: Sequence[AuditEntry], seen: list[tuple[str, str, str]]) -> None:
     """Whatever a cluster saw is in the audit trail, and what that calls made or deleted was seen."""
-    entries = app.session.audit().entries()
     told = {(each.cluster, each.target) for each in entries if each.result != "begun"}
     assert {(cluster, target) for cluster, target, _ in seen} <= told
     done = {(each.cluster, each.target, each.action) for each in entries if each.result == "done"}

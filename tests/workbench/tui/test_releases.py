@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
 
+from runtimes.base import Rejected
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import (
     FRONT,
@@ -16,12 +19,16 @@ from tests.workbench.tui.test_screens import (
     released,
     says,
     shown,
+    state,
     until,
     workbench,
 )
+from workbench.engine.events import StepFailed, StepFinished
+from workbench.engine.release import Release
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
+from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 
 
@@ -95,3 +102,41 @@ async def test_a_record_that_cannot_be_read_has_a_row_and_no_way_back(tmp_path: 
         await pilot.press("k", "d")
         await until(pilot, lambda: isinstance(app.screen, ReleaseChangesScreen) and says(app, "✗"))
         assert says(app, "not known")
+
+
+async def test_a_release_is_played_as_it_went_and_nothing_of_it_happens_again(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters, is_ascii=True)
+    async with app.run_test(size=SMALL) as pilot:
+        clusters["sh"].fail["apply", str(FRONT)] = Rejected("[red]denied[/]\x1b[31m by a webhook", target="sh")
+        await released(pilot)
+        await board(app, pilot)
+        calls = [*clusters["sh"].calls]
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and says(app, "the end"))
+        await pilot.press("f")
+        assert says(app, "[red]denied[/]") and says(app, "failed") and says(app, "nothing of it happens now")
+        assert not any("\x1b" in each for each in shown(app))
+        slow = slowed(app.session.releases(state(app).stack)[0])
+        await app.push_screen(ReplayScreen(state(app), slow))
+        await pilot.press("N", *["N"] * 30)
+        assert says(app, "paused") and says(app, "0 of 8 steps done")
+        moments = []
+        for _ in range(12):
+            await pilot.press("n")
+            moments.append(next(each for each in shown(app) if "steps done" in each))
+        assert len({*moments}) > 8 and moments[-1].endswith("7 of 8 steps done, 1 failed  partial")
+        await pilot.press("space")
+        assert says(app, "plays")
+        await until(pilot, lambda: not says(app, "after 0.0s"))
+        assert clusters["sh"].calls == calls
+
+
+def slowed(release: Release) -> Release:
+    """A release of which every step took two seconds, one after the other: the clock of tests stands still."""
+    events = tuple(
+        replace(each, at=each.at + timedelta(seconds=2 * number + 2), seconds=2.0)
+        for number, each in enumerate(release.events)
+        if isinstance(each, StepFinished | StepFailed)
+    )
+    return replace(release, events=events, finished=release.started + timedelta(seconds=2 * len(events) + 1))

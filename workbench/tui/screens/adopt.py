@@ -16,6 +16,7 @@ from workbench.present import diff, drift, errors, patches
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.state import StackState
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -63,7 +64,7 @@ class AdoptScreen(Frame):
     def action_reload(self) -> None:
         if not self._is_written:
             self._adoption = self._after = self._trouble = None
-            self.run_worker(self._make(), group="adopt", exclusive=True)
+            self.run_worker(later(self._make), group="adopt", exclusive=True)
 
     async def _make(self) -> None:
         """Makes the edits, and looks at what would be left with them."""

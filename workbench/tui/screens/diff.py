@@ -20,6 +20,7 @@ from workbench.project import WorkbenchError
 from workbench.session.revealing import WORD
 from workbench.tui import saving
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -314,7 +315,7 @@ class DiffScreen(Frame):
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if self._to_reveal is not None:
-            self.run_worker(self._reveal(*self._to_reveal, event.phrase), group="reveal", exclusive=True)
+            self.run_worker(later(self._reveal, *self._to_reveal, event.phrase), group="reveal", exclusive=True)
 
     def on_typed_confirmation_closed(self) -> None:
         self.query_one("#fields").focus()

@@ -14,6 +14,7 @@ from workbench.present.drift_board import Entry
 from workbench.present.errors import Bug
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.later import later
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.reconcile import MOVES
 from workbench.tui.state import Goal, StackState, Verb
@@ -59,7 +60,7 @@ class DriftScreen(Frame):
         self._look()
 
     def _look(self) -> None:
-        self.run_worker(self._look_at_all(), group="drift", exclusive=True)
+        self.run_worker(later(self._look_at_all), group="drift", exclusive=True)
 
     async def _look_at_all(self) -> None:
         stacks = tuple(self.workbench.konfig.stacks())

@@ -19,6 +19,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project.owners import owners
 from workbench.session import Watchlist
 from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.later import later
 from workbench.tui.screens.reconcile import MOVES
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -68,7 +69,7 @@ class FleetScreen(Frame):
     def on_mount(self) -> None:
         self._take_stacks()
         super().on_mount()
-        self.run_worker(self._keep_looking(), group="fleet", exclusive=True)
+        self.run_worker(later(self._keep_looking), group="fleet", exclusive=True)
 
     def on_screen_resume(self) -> None:
         self._take_stacks()

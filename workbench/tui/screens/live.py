@@ -23,6 +23,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import DRAW_SECONDS, Frame
+from workbench.tui.later import later
 from workbench.tui.live_source import open_line
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -80,9 +81,9 @@ class LiveScreen(Frame):
     def on_mount(self) -> None:
         self._rows = live.LiveRows(owners(self.workbench.states))
         super().on_mount()
-        self.run_worker(self._keep_following(), group="live", exclusive=True)
-        self.run_worker(self._keep_building(), group="rows", exclusive=True)
-        self.run_worker(self._keep_measuring(), group="usage", exclusive=True)
+        self.run_worker(later(self._keep_following), group="live", exclusive=True)
+        self.run_worker(later(self._keep_building), group="rows", exclusive=True)
+        self.run_worker(later(self._keep_measuring), group="usage", exclusive=True)
 
     async def _keep_measuring(self) -> None:
         """Asks now and then what pods and nodes use, where somebody measures it."""

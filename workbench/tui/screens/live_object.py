@@ -22,6 +22,7 @@ from workbench.project import WorkbenchError
 from workbench.tui import equivalents
 from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.live_source import Open, open_line
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
@@ -84,7 +85,7 @@ class LiveObjectScreen(Frame):
         self.set_class(self._is_described, "described")
         self._log()
         super().on_mount()
-        self.run_worker(self._keep_reading(), group="live object", exclusive=True)
+        self.run_worker(later(self._keep_reading), group="live object", exclusive=True)
 
     def _log(self) -> None:
         place, name = self.workbench.places.get(self._cluster), f"{self._object.kind} {self._object.name}"
@@ -177,7 +178,7 @@ class LiveObjectScreen(Frame):
         except BadAct as error:
             self.notify(f"{error}. {error.hint}", severity="warning")
             return
-        self.run_worker(self._ask(request), group="ask", exclusive=True)
+        self.run_worker(later(self._ask, request), group="ask", exclusive=True)
 
     async def _ask(self, request: LiveRequest) -> None:
         try:
@@ -202,7 +203,7 @@ class LiveObjectScreen(Frame):
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if self._request is not None:
             # not of this screen: leaving it must not leave half a drain behind
-            self.workbench.run_worker(self._act(self._request, event.phrase), group=self._acting)
+            self.workbench.run_worker(later(self._act, self._request, event.phrase), group=self._acting)
 
     def on_typed_confirmation_closed(self) -> None:
         self._request = None

@@ -20,6 +20,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui import equivalents, saving
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -83,7 +84,7 @@ class LogsScreen(Frame):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.run_worker(self._keep_following(), group="logs", exclusive=True)
+        self.run_worker(later(self._keep_following), group="logs", exclusive=True)
 
     async def _keep_following(self) -> None:
         while True:

@@ -20,6 +20,7 @@ from workbench.project import WorkbenchError
 from workbench.tui import custom_running
 from workbench.tui.custom import Invocation
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -73,7 +74,7 @@ class OutputScreen(Frame):
         if self._invocation.command.takes_terminal:
             self._run_in_terminal()
         else:
-            self.run_worker(self._run(), group="output", exclusive=True)
+            self.run_worker(later(self._run), group="output", exclusive=True)
 
     def _run_in_terminal(self) -> None:
         """Gives the program the terminal; the screens come back when it ends."""

@@ -13,6 +13,7 @@ from workbench.present import errors, relations
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -43,7 +44,7 @@ class RelationsScreen(Frame):
         self.action_reload()
 
     def action_reload(self) -> None:
-        self.run_worker(self._look(), group="related", exclusive=True)
+        self.run_worker(later(self._look), group="related", exclusive=True)
 
     async def _look(self) -> None:
         self._trouble = None

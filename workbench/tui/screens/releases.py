@@ -19,6 +19,8 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.release.history import History
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
+from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.state import Goal, StackState, Verb
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -45,6 +47,7 @@ class ReleasesScreen(Frame):
         Binding("d", "compare", "Diff of two"),
         Binding("c", "configured", "To configured"),
         Binding("B", "roll_back", "Roll back ..."),
+        Binding("p", "replay", "Replay"),
         Binding("w", "app.switch_to('reconcile')", "Watch", show=False),
     ]
 
@@ -68,7 +71,7 @@ class ReleasesScreen(Frame):
         self.action_reload()
 
     def action_reload(self) -> None:
-        self.run_worker(self._read(), group="releases", exclusive=True)
+        self.run_worker(later(self._read), group="releases", exclusive=True)
 
     async def _read(self) -> None:
         at = self.workbench.now()
@@ -154,6 +157,16 @@ class ReleasesScreen(Frame):
         else:
             self.workbench.open_plan(self._stack_state, Goal(Verb.ROLLBACK, found.revision))
 
+    def action_replay(self) -> None:
+        """Plays the apply of the release under the cursor as it went."""
+        found = self._current()
+        if found is None:
+            self.notify("put the cursor on a release that can be read", severity="warning")
+            return
+        line_ = f"wb release replay {found.stack} --revision {found.revision}"
+        self.workbench.command_log.add(self.workbench.now(), f"replayed release {found.revision}", line_)
+        self.app.push_screen(ReplayScreen(self._stack_state, found))
+
     def status(self) -> Line:
         if self._read_at is None:
             return super().status()
@@ -186,7 +199,7 @@ class ReleaseChangesScreen(Frame):
         self.action_reload()
 
     def action_reload(self) -> None:
-        self.run_worker(self._compare(), group="release changes", exclusive=True)
+        self.run_worker(later(self._compare), group="release changes", exclusive=True)
 
     async def _compare(self) -> None:
         state = self._stack_state

@@ -22,6 +22,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.release.known_rollouts import Found, Known
 from workbench.tui.frame import Frame
+from workbench.tui.later import later
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -70,7 +71,7 @@ class RolloutsScreen(Frame):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.run_worker(self._keep_reading(), group="rollouts", exclusive=True)
+        self.run_worker(later(self._keep_reading), group="rollouts", exclusive=True)
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()

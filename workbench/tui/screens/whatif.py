@@ -31,6 +31,7 @@ from workbench.project import WorkbenchError, checkout
 from workbench.tui import saving
 from workbench.tui.frame import Frame
 from workbench.tui.key_names import WithNames
+from workbench.tui.later import later
 from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -222,7 +223,7 @@ class WhatIfScreen(Frame):
         self.redraw()
         self.workbench.diff_stack(self._stack_state)
         self.workbench.measure_reach(self._stack_state)
-        self.run_worker(self._check(), group="check", exclusive=True)
+        self.run_worker(later(self._check), group="check", exclusive=True)
 
     # --- the language service, on a thread: one call at a time
 
@@ -275,7 +276,7 @@ class WhatIfScreen(Frame):
         editor.focus()
 
     def complete(self) -> None:
-        self.run_worker(self._complete(), group="complete", exclusive=True)
+        self.run_worker(later(self._complete), group="complete", exclusive=True)
 
     async def _complete(self) -> None:
         """Writes what alone can stand at the cursor, or offers what can."""
@@ -407,7 +408,9 @@ class WhatIfScreen(Frame):
         elif not name or not message.strip() or not message.isprintable():
             self.notify("say its name and what the edit is for: branch NAME MESSAGE", severity="warning")
         elif not self._is_refused():
-            self.run_worker(self._save_branch(self.whatif, name, message.strip()), group="commit", exclusive=True)
+            self.run_worker(
+                later(self._save_branch, self.whatif, name, message.strip()), group="commit", exclusive=True
+            )
 
     async def _save_branch(self, whatif: WhatIf, name: str, message: str) -> None:
         root = self.workbench.session.root
@@ -432,7 +435,7 @@ class WhatIfScreen(Frame):
         elif not message or not message.isprintable():
             self.notify("say what the edit is for: commit MESSAGE", severity="warning")
         elif not self._is_refused():
-            self.run_worker(self._commit(whatif, message), group="commit", exclusive=True)
+            self.run_worker(later(self._commit, whatif, message), group="commit", exclusive=True)
 
     async def _commit(self, whatif: WhatIf, message: str) -> None:
         root = self.workbench.session.root
