@@ -8,7 +8,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
+from workbench.cli.first_frame import first_frame
 from workbench.exit_codes import ExitCode
+from workbench.present import glyphs
 from workbench.present.text import Span, Tone
 from workbench.words import counted
 
@@ -30,17 +32,19 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
         context.output.talk(f"{session.root}: {counted(stacks, 'stack')}")
         context.output.talk(Span("the screen needs a terminal; here use wb ls, diff, plan, apply or watch", Tone.WARN))
         return ExitCode.USAGE
-    import anyio
-
-    from workbench.tui.app import WorkbenchApp
-
-    async def run() -> int:
-        async with session:
-            app = WorkbenchApp(session, open_at=open_at, message=message, restores=not open_at)
-            return ended(await shown(app), app.return_code)
-
     session.origin = "tui"
-    return anyio.run(run)
+    with first_frame(session.tree(), glyphs.ASCII if session.settings.is_ascii else glyphs.UNICODE) as frame:
+        import anyio
+
+        from workbench.tui.app import WorkbenchApp
+
+        async def run() -> int:
+            async with session:
+                app = WorkbenchApp(session, open_at=open_at, message=message, restores=not open_at)
+                frame.is_taken = True
+                return ended(await shown(app), app.return_code)
+
+        return anyio.run(run)
 
 
 async def shown(app: WorkbenchApp) -> int | None:

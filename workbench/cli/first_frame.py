@@ -1,0 +1,71 @@
+"""The first frame of the screens: the stacks of the repository, before what draws the screens is loaded.
+
+Loading that takes longer than reading two hundred stacks. The frame goes where the screens will be, on the terminal's
+second page, and is painted over by them; where they never come, the page that was there before is back.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TextIO
+
+from kcl.records import dataclass
+from kcl.terminal import harmless
+from workbench.present import browse
+from workbench.words import counted
+
+if TYPE_CHECKING:
+    from workbench.present.glyphs import Glyphs
+    from workbench.project import KonfigTree
+
+_SECOND_PAGE, _FIRST_PAGE = "\x1b[?1049h\x1b[2J\x1b[1;1H\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_CUT_LINES, _WRAP_LINES = "\x1b[?7l", "\x1b[?7h"
+"""The terminal itself cuts what is too long, as it knows best how wide a sign is."""
+_STRONG, _PLAIN = "\x1b[7;1m", "\x1b[0m"
+_AROUND: Final = 3
+"""The lines that are no rows of the tree: one above, and two below."""
+_COMPONENTS: Final = 2
+"""How deep components stand in the tree, which Browse has folded."""
+
+
+@dataclass
+class FirstFrame:
+    """`is_taken` is set by what paints over it and puts the first page back itself."""
+
+    is_taken: bool = False
+
+
+def lines(tree: KonfigTree, glyphs: Glyphs, rows: int) -> Iterator[str]:
+    """Yields what stands in a terminal of so many rows: where one is, projects with their stacks, what is awaited."""
+    yield f"{_STRONG} {_inert(tree.root.name, glyphs)} {_PLAIN}"
+    found = browse.rows(tree, {}, glyphs, datetime.now(UTC))
+    listed = [each for each in found if each.depth < _COMPONENTS][: max(0, rows - _AROUND)]
+    for each in listed:
+        yield f"    {'  ' * each.depth}{_inert(str(each.cells[0]), glyphs)}"
+    yield from [""] * (rows - len(listed) - _AROUND + 1)
+    yield f" {counted(sum(1 for _ in tree.stacks()), 'stack')}; opening the screens ..."
+
+
+def _inert(text: str, glyphs: Glyphs) -> str:
+    safe = harmless(text)
+    return safe if glyphs.name == "unicode" else safe.encode("ascii", "replace").decode()
+
+
+@contextmanager
+def first_frame(tree: KonfigTree, glyphs: Glyphs, stream: TextIO = sys.stdout) -> Iterator[FirstFrame]:
+    """Shows the frame until it is taken; where it is not, the terminal is as it was."""
+    frame = FirstFrame()
+    rows = os.get_terminal_size(stream.fileno()).lines
+    painted = "\r\n".join(lines(tree, glyphs, rows))
+    stream.write(f"{_SECOND_PAGE}{_CUT_LINES}{painted}{_WRAP_LINES}")
+    stream.flush()
+    try:
+        yield frame
+    finally:
+        if not frame.is_taken:  # else the screens do that
+            stream.write(_FIRST_PAGE)
+            stream.flush()
