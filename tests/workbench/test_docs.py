@@ -353,6 +353,7 @@ def test_every_typed_command_is_documented() -> None:
         *commands.PLACES,
         *commands.OF_A_DIFF,
         commands.DRAFT,
+        commands.UNDO,
         *commands.ACTS,
         *commands.MARKS,
         *attaching.COMMANDS,

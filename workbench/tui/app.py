@@ -32,7 +32,7 @@ from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
 from workbench.present import errors, glyphs
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import attaching, command_line, custom_running, equivalents, key_names, places, served
+from workbench.tui import attaching, command_line, custom_running, equivalents, key_names, places, served, undo
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
@@ -328,6 +328,10 @@ class WorkbenchApp(WithNames, App[int]):
             state.goal, state.skipped, state.is_forced = goal, frozenset(), False
         self.push_screen(PlanScreen(state))
 
+    def action_undo(self) -> None:
+        if isinstance(self.screen, Frame) and self.screen.shown_state is not None:
+            undo.begin(self, self.screen.shown_state)
+
     def action_switch_to(self, name: str) -> None:
         """From one screen of a stack to another of the same stack."""
         current = self.screen
@@ -462,6 +466,18 @@ class WorkbenchApp(WithNames, App[int]):
 
     def plan_stack(self, state: StackState) -> None:
         self.run_worker(later(self._plan, state), group=f"plan {state.stack.name}", exclusive=True)
+
+    def call_off(self, state: StackState) -> None:
+        """Stops what is awaited of a stack; what was known before stays, and that nothing newer came is said."""
+        if state.is_applying or not state.busy:
+            return
+        what = state.busy
+        for each in ("compile", "diff", "plan", "reach"):
+            self.workers.cancel_group(self, f"{each} {state.stack.name}")
+        state.busy = ""
+        hint = f"{self.key('everywhere.reload')} asks again"
+        state.error = WorkbenchError(f"stopped while {what}: nothing new is known", hint=hint)
+        self.tell(state)
 
     def measure_reach(self, state: StackState) -> None:
         """Finds out in the background how far the edits at hand reach; what was known of older ones is dropped."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
-from workbench.tui import attaching, commands, custom_running, places, served
+from workbench.tui import attaching, commands, custom_running, places, served, undo
 from workbench.tui.frame import Frame
 from workbench.tui.screens.browse import BrowseScreen
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
+    from workbench.tui.state import StackState
 
 WORDS = (
     "stack",
     *commands.OF_A_STACK,
     *commands.PLACES,
+    commands.UNDO,
     "recover",
     *commands.OF_A_DIFF,
     *commands.ACTS,
@@ -55,7 +58,9 @@ def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
     elif word == "allow-writes":
         commands.allow_writes(app, rest.strip(), screen)
     elif word in commands.OF_A_STACK:
-        _open_stack(app, commands.OF_A_STACK[word], rest, screen)
+        _of_stack(app, rest, screen, lambda state: app.open_stack(state, commands.OF_A_STACK[word]))
+    elif word == commands.UNDO:
+        _of_stack(app, rest, screen, lambda state: undo.begin(app, state))
     elif word in app.custom:
         custom_running.run(app, word, rest.strip(), screen)
     elif meant := commands.near(word, WORDS):
@@ -80,13 +85,14 @@ def completions(app: WorkbenchApp, text: str) -> tuple[str, ...]:
     if word == commands.DRAFT:
         every = (f"{verb} {name}" for verb in ("save", "drop") for name in app.drafts.names())
         return tuple(f"{word} {each}" for each in every if each.startswith(rest.lstrip()))
-    if word not in ("stack", "allow-writes") and word not in commands.OF_A_STACK:
+    if word not in ("stack", "allow-writes", commands.UNDO) and word not in commands.OF_A_STACK:
         return ()
     names = [str(path) for path in app.states]
     return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))
 
 
-def _open_stack(app: WorkbenchApp, name: str, rest: str, screen: Frame) -> None:
+def _of_stack(app: WorkbenchApp, rest: str, screen: Frame, do: Callable[[StackState], None]) -> None:
+    """Does it to the stack that is named, else to that on the screen."""
     state = screen.shown_state
     if rest:
         try:
@@ -97,4 +103,4 @@ def _open_stack(app: WorkbenchApp, name: str, rest: str, screen: Frame) -> None:
     if state is None:
         app.notify("put the cursor on a stack first, or name one", severity="warning")
     else:
-        app.open_stack(state, name)
+        do(state)

@@ -42,9 +42,11 @@ OF_A_DIFF = (EXPORT, "ignore")
 """What is said of the Live diff on the screen."""
 EDITED = ("commit", "branch", "find", "replace")
 """What is done to the edits of a What-if."""
+UNDO = "undo"
+"""Plans the way back from the last release of a stack."""
 DRAFT = "draft"
 """What is done to edits that are stored and not taken up."""
-_OTHERS = ("stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
+_OTHERS = (UNDO, "stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
 ACTS = tuple(each.value for each in LiveAct)
 MARKS = ("bookmark", "go", "unbookmark")
 """What is about the name of a place."""

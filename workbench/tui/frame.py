@@ -100,6 +100,8 @@ class Frame(WithNames, Screen[None]):
     command = ""
     """What opens this screen again after a colon; empty where nothing does, as for one object."""
     filter_text = ""
+    stops = ""
+    """The name of the key that stops what is awaited here; empty where nothing is that can be stopped."""
     _arriving: Place | None = None
     _is_composed = False
     _drawing: Timer | None = None
@@ -251,7 +253,8 @@ class Frame(WithNames, Screen[None]):
             parts.append(Span("UNTRUSTED  " if session.trust.untrusted else "READ ONLY  ", Tone.WARN))
         if state and state.busy:
             elapsed = f" {time.monotonic() - state.busy_since:.0f}s"
-            parts.append(Span(f"{state.busy} ...{elapsed}  ", Tone.BUSY))
+            stops = f", {self.workbench.key(self.stops)} stops it" if self.stops and not state.is_applying else ""
+            parts.append(Span(f"{state.busy} ...{elapsed}{stops}  ", Tone.BUSY))
         if state and state.compiled:
             seconds = state.compiled.seconds
             parts.append(
@@ -383,10 +386,14 @@ class Frame(WithNames, Screen[None]):
             self.app.pop_screen()
 
     def copied(self) -> str:
-        """What `y` copies here: the rows of the focused table, as text."""
+        """What `y` copies here: the rows of the focused table as text, and what is said to be wrong."""
         table = self.main_table()
         rows = table.fresh_rows() if table is not None else ()
-        return "\n".join("  " * row.depth + "  ".join(str(cell) for cell in row.cells).rstrip() for row in rows)
+        found = ["  " * row.depth + "  ".join(str(cell) for cell in row.cells).rstrip() for row in rows]
+        error = self.shown_state.error if self.shown_state else None
+        return "\n".join(
+            [*found, *(str(each) for each in (errors.lines(error, self.workbench.glyphs) if error else ()))]
+        )
 
     def action_copy(self) -> None:
         """Copies through the terminal (OSC 52), which works over SSH; most terminals take no more than 74 kB."""
@@ -429,6 +436,14 @@ class Frame(WithNames, Screen[None]):
     def action_reload(self) -> None:
         if self.state is not None:
             self.workbench.reload(self.state, self)
+
+    def action_call_off(self) -> None:
+        """Stops what the status line says is awaited."""
+        state = self.shown_state
+        if state is not None and state.busy and not state.is_applying:
+            self.workbench.call_off(state)
+        else:
+            self.notify("nothing is awaited here", severity="warning")
 
     def action_quit(self) -> None:
         self.workbench.ask_to_quit()

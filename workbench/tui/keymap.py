@@ -43,6 +43,7 @@ _CHANGING = {
     "force",
     "quit",
     "resume",
+    "undo",
     "reveal",
     "revert",
     "roll_back",

@@ -35,12 +35,12 @@ filter command toggle_help back focus_next reload zoom room copy bookmark go com
 jump fold close recall leave edit mark mark_all next next_field sides leave_out drift source adopt trouble order
 reverse group describe logs events relations whatif everywhere wide follow container previous range wrap times skip
 reach faults why compare configured patch export commit branch complete finding around more ignore file owner  replay
-play step failure
+play step failure  mark_to
 """
 """Actions that show something, go somewhere, or begin a command that is typed on."""
 SAVES = {"picture", "save"}
 """What makes a file of a new name in the working folder."""
-STOPS = {"stop", "quit", "ask_to_quit"}
+STOPS = {"stop", "call_off", "quit", "ask_to_quit"}
 """What ends something of this session: it writes nothing, and each says what it leaves behind."""
 Scene = Callable[["Hands"], Awaitable[None]]
 
@@ -183,6 +183,7 @@ PLANS: dict[str, Scene] = {
     "drift.revert": Hands.drift,
     "plan.destroy": Hands.planned,
     "plan.force": Hands.planned,
+    "plan.undo-the-last-release": Hands.planned,
     "releases.roll-back": Hands.releases,
 }
 """What makes another plan, which asks for its own phrase."""

@@ -104,6 +104,24 @@ async def test_a_record_that_cannot_be_read_has_a_row_and_no_way_back(tmp_path: 
         assert says(app, "not known")
 
 
+async def test_one_key_plans_the_way_back_and_says_where_there_is_none(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await released(pilot)
+        await pilot.press("colon", *"undo web/prod", "enter")
+        await until(pilot, lambda: any("no way back" in each.message for each in app._notifications))
+        await again(app, "replicas = 3", "replicas = 4", "")
+        await pilot.press("P")
+        await until(pilot, lambda: isinstance(app.screen, PlanScreen) and state(app).plan is not None)
+        await pilot.press("U")
+        await until(pilot, lambda: says(app, "rolls back to release #1") and not state(app).busy)
+        assert clusters["hz"].body(FRONT)["spec"]["replicas"] == 4
+        await confirm(pilot)
+        await until(pilot, lambda: says(app, "release #3 succeeded"))
+        assert clusters["hz"].body(FRONT)["spec"]["replicas"] == 3
+
+
 async def test_a_release_is_played_as_it_went_and_nothing_of_it_happens_again(tmp_path: Path) -> None:
     clusters = Clusters("hz", "sh")
     app = workbench(tmp_path, clusters, is_ascii=True)

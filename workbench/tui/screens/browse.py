@@ -24,6 +24,7 @@ _NEXT = {"browse.spec": "spec", "browse.diff": "diff", "browse.plan": "plan", "b
 
 
 class BrowseScreen(Frame):
+    stops = "browse.stop-waiting"
     DEFAULT_CSS = """
     BrowseScreen #tree { width: 3fr; }
     BrowseScreen #overview { width: 2fr; padding: 0 1; border-left: solid $panel; }
@@ -39,7 +40,9 @@ class BrowseScreen(Frame):
         Binding("i", "open('whatif')", "What if"),
         Binding("X", "open('destroy')", "Destroy ...", show=False),
         Binding("space", "mark", "Mark"),
+        Binding("V", "mark_to", "Mark up to here", show=False),
         Binding("asterisk", "mark_all", "Mark all shown", key_display="*", show=False),
+        Binding("K", "call_off", "Stop waiting", show=False),
         Binding("e", "edit", "Edit", show=False),
     ]
 
@@ -101,6 +104,13 @@ class BrowseScreen(Frame):
             case _ if self.selected is not None:
                 tree.toggle_mark(self.selected)
         tree.action_cursor(1)
+
+    def action_mark_to(self) -> None:
+        """Marks all that is shown from the last one that was marked up to the cursor."""
+        tree = self.query_one("#tree", ResourceTable)
+        if not tree.mark_to_cursor(lambda key: isinstance(key, StackPath)):
+            key = self.workbench.key("browse.mark")
+            self.notify(f"mark where the range begins with {key} first", severity="warning")
 
     def action_mark_all(self) -> None:
         tree = self.query_one("#tree", ResourceTable)

@@ -34,6 +34,7 @@ CONTEXTS = (1, 3, 10, None)
 
 
 class DiffScreen(Frame):
+    stops = "diff.stop-waiting"
     name_in_trail = "Live diff"
 
     DEFAULT_CSS = """
@@ -67,6 +68,7 @@ class DiffScreen(Frame):
         Binding("R", "reveal", "Reveal a secret ...", show=False),
         Binding("D", "drift", "Drift only"),
         Binding("s", "source", "Go to source"),
+        Binding("K", "call_off", "Stop waiting", show=False),
         Binding("r", "reload", "Compare again"),
     ]
 

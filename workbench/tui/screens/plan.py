@@ -35,6 +35,7 @@ DROP = "drop"
 
 class PlanScreen(Frame):
     name_in_trail = "Plan"
+    stops = "plan.stop"
 
     DEFAULT_CSS = """
     PlanScreen #head { height: auto; padding: 0 1; }
@@ -54,6 +55,7 @@ class PlanScreen(Frame):
         Binding("s", "source", "Source", show=False),
         Binding("b", "reach", "Blast radius", show=False),
         Binding("K", "stop", "Stop"),
+        Binding("U", "app.undo", "Undo the last release", show=False),
         Binding("r", "reload", "Plan again"),
     ]
 
@@ -300,6 +302,7 @@ class PlanScreen(Frame):
         """Ends an apply in order; pressed again, asks whether Terraform shall drop what it has begun."""
         state = self.state
         if state is None or not state.is_applying:
+            self.action_call_off()
             return
         if not state.is_stopping:
             self.workbench.stop_apply(state)

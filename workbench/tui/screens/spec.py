@@ -15,6 +15,7 @@ from workbench.tui.widgets.resource_table import ResourceTable
 
 
 class SpecScreen(Frame):
+    stops = "spec.stop-waiting"
     name_in_trail = "Spec"
 
     DEFAULT_CSS = """
@@ -32,6 +33,7 @@ class SpecScreen(Frame):
         Binding("P", "app.switch_to('plan')", "Plan"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("s", "source", "Go to source"),
+        Binding("K", "call_off", "Stop waiting", show=False),
         Binding("r", "reload", "Compile again"),
     ]
 

@@ -68,6 +68,7 @@ class Editor(WithNames, TextArea):
 
 
 class WhatIfScreen(Frame):
+    stops = "what-if.stop-waiting"
     name_in_trail = "What if"
 
     DEFAULT_CSS = """
@@ -97,6 +98,7 @@ class WhatIfScreen(Frame):
         Binding("C", "commit", "Commit ...", show=False),
         Binding("B", "branch", "Save as a branch ...", show=False),
         Binding("X", "drop", "Drop edits ..."),
+        Binding("K", "call_off", "Stop waiting", show=False),
         Binding("W", "write", "Write to files ..."),
     ]
 

@@ -144,6 +144,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         self.markable = markable
         self.header_lines = 1 if header else 0
         self.marks: set[Key] = set()
+        self._last_marked: Key | None = None
         self.folded: set[Key] = set()
         self._rows: list[Row] = []
         self._shown: list[Row] = []
@@ -235,8 +236,21 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
 
     def toggle_mark(self, key: Key) -> None:
         self.marks ^= {key}
+        self._last_marked = key if key in self.marks else None
         if key in self._position:
             self._refresh_row(self._position[key])
+
+    def mark_to_cursor(self, may_be_marked: Callable[[Key], bool]) -> bool:
+        """Marks what is shown from the last row that was marked up to the cursor; False where none is shown."""
+        begin = self._position.get(self._last_marked) if self._last_marked is not None else None
+        if begin is None:
+            return False
+        first, last = sorted((begin, self.cursor))
+        for row in self._shown[first : last + 1]:
+            if may_be_marked(row.key) and row.key not in self.marks:
+                self.marks |= {row.key}
+                self._refresh_row(self._position[row.key])
+        return True
 
     def _visible_rows(self) -> list[Row]:
         rows = self._rows
