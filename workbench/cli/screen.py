@@ -52,11 +52,14 @@ async def shown(app: WorkbenchApp) -> int | None:
     not look at it again each time that a large table came."""
     gc.freeze()
     app.color_system = app.console.color_system
-    watching = asyncio.create_task(_end_with_terminal(app))
+    from workbench.tui.collecting import collect_while_quiet
+
+    beside = [asyncio.create_task(each) for each in (_end_with_terminal(app), collect_while_quiet(app))]
     try:
         return await app.run_async(mouse=app.session.settings.has_mouse)
     finally:
-        watching.cancel()
+        for each in beside:
+            each.cancel()
         app.leave()
 
 

@@ -157,6 +157,11 @@ class WorkbenchApp(WithNames, App[int]):
         self._take_states()
 
     @property
+    def quiet_seconds(self) -> float:
+        """For how long nobody typed."""
+        return self._typed.quiet_seconds
+
+    @property
     def is_ascii(self) -> bool:
         return self.session.settings.is_ascii
 

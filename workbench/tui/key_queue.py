@@ -9,6 +9,7 @@ is there.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ class KeyQueue:
         self._waiting: deque[Typed] = deque()
         self._under_way = 0
         self._sent = 0
+        self._typed_at = float("-inf")
         self._deadline: Timer | None = None
 
     @property
@@ -44,7 +46,13 @@ class KeyQueue:
     def _is_over(self) -> bool:
         return self._app._exit or not self._app.is_running
 
+    @property
+    def quiet_seconds(self) -> float:
+        """For how long nobody typed."""
+        return time.monotonic() - self._typed_at
+
     async def put(self, event: Typed) -> None:
+        self._typed_at = time.monotonic()
         self._waiting.append(event)
         if not self._under_way:
             await self._send()
