@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -59,13 +59,15 @@ def _inert(text: str, glyphs: Glyphs) -> str:
 def first_frame(tree: KonfigTree, glyphs: Glyphs, stream: TextIO = sys.stdout) -> Iterator[FirstFrame]:
     """Shows the frame until it is taken; where it is not, the terminal is as it was."""
     frame = FirstFrame()
-    rows = os.get_terminal_size(stream.fileno()).lines
-    painted = "\r\n".join(lines(tree, glyphs, rows))
-    stream.write(f"{_SECOND_PAGE}{_CUT_LINES}{painted}{_WRAP_LINES}")
-    stream.flush()
+    with suppress(OSError):  # a terminal that is gone is noticed by who reads from it
+        rows = os.get_terminal_size(stream.fileno()).lines
+        painted = "\r\n".join(lines(tree, glyphs, rows))
+        stream.write(f"{_SECOND_PAGE}{_CUT_LINES}{painted}{_WRAP_LINES}")
+        stream.flush()
     try:
         yield frame
     finally:
         if not frame.is_taken:  # else the screens do that
-            stream.write(_FIRST_PAGE)
-            stream.flush()
+            with suppress(OSError):
+                stream.write(_FIRST_PAGE)
+                stream.flush()

@@ -39,6 +39,8 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
         from workbench.tui.app import WorkbenchApp
 
         async def run() -> int:
+            if not os.isatty(sys.stdin.fileno()):
+                return ExitCode.INTERRUPTED  # it is gone since
             async with session:
                 app = WorkbenchApp(session, open_at=open_at, message=message, restores=not open_at)
                 frame.is_taken = True
@@ -48,8 +50,11 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
 
 
 async def shown(app: WorkbenchApp) -> int | None:
-    """Runs it. What was imported until then stays to the end: the collector of cycles, which everything waits for, need
-    not look at it again each time that a large table came."""
+    """Runs it.
+
+    What was imported until then stays to the end: the collector of cycles, which everything waits for, need not look at
+    it again each time that a large table came.
+    """
     gc.freeze()
     app.color_system = app.console.color_system
     from workbench.tui.collecting import collect_while_quiet

@@ -34,6 +34,7 @@ from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.tones import OnlyAscii
 from workbench.tui.widgets.prompt import Prompt
+from workbench.tui.widgets.resource_table import ResourceTable
 
 
 class Unreadable(OnlyAscii):
@@ -146,7 +147,10 @@ class Pictures:
         await self.pilot.press("k", "d")
         await until(self.pilot, lambda: isinstance(app.screen, ReleaseChangesScreen) and says(app, "release 1"))
         self.take("release changes")
-        await self.pilot.press("escape", "p", "f")
+        await self.pilot.press("escape")
+        table = app.screen.query_one("#releases", ResourceTable)
+        table.move_to(next(row.key for row in table.rows if "partial" in str(row.cells[1])))
+        await self.pilot.press("p", "f")
         await until(self.pilot, lambda: isinstance(app.screen, ReplayScreen) and says(app, "failed"))
         self.take("replay")
         await self.pilot.press("escape", "escape")

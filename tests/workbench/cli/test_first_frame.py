@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,12 @@ def written(root: Path, *, is_ascii: bool = False, fails: bool = False) -> str:
                     raise KeyboardInterrupt
         except KeyboardInterrupt:
             pass
-        found = os.read(reader, 1 << 16).decode()
+    found = b""
+    with suppress(OSError):  # the other side is closed
+        while more := os.read(reader, 1 << 16):
+            found += more
     os.close(reader)
-    return found
+    return found.decode()
 
 
 def hostile(root: Path) -> Path:

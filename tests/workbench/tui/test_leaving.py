@@ -61,6 +61,7 @@ class Terminal:
 
 @contextmanager
 def opened(folder: Path, *options: str) -> Iterator[Terminal]:
+    """Waits for the line of keys, which the screens have and the frame before them has not."""
     root = shop(folder / "shop")
     end, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -81,7 +82,7 @@ def opened(folder: Path, *options: str) -> Iterator[Terminal]:
     os.close(other)
     terminal = Terminal(process, end)
     try:
-        terminal.until(b"stacks")
+        terminal.until(b"Filter")
         yield terminal
     finally:
         process.kill()
