@@ -81,7 +81,7 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
     if summary.drift:
         parts.append(Span(f"  {summary.drift} drift", Tone.WARN))
     if summary.restarts:
-        parts.append(Span(f"  {summary.restarts} restart{'s' if summary.restarts > 1 else ''} pods", Tone.WARN))
+        parts.append(Span(f"  {summary.restarts} restart{'s' if summary.restarts == 1 else ''} pods", Tone.WARN))
     if summary.defaulted:
         parts.append(Span(f"  {summary.defaulted} defaulted hidden", Tone.MUTED))
     return line(*parts)

@@ -199,7 +199,8 @@ def _live(stack: StackImpact) -> Iterator[str]:
     live = stack.live
     assert live is not None
     yield ""
-    yield f"Live: {len(list(live.different()))} objects differ, {live.summary.restarts} restart pods."
+    pods = f"{live.summary.restarts} restart{'s' if live.summary.restarts == 1 else ''} pods"
+    yield f"Live: {len(list(live.different()))} objects differ, {pods}."
     for problem in live.problems:
         yield f"- **not known:** {escaped(problem.cluster)} {escaped(problem.message)}"
     for gap in live.gaps:

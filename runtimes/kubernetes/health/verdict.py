@@ -23,8 +23,8 @@ class Verdict:
     health: Health
     evidence: str = ""
     because: tuple[Object, ...] = field(default=(), repr=False)
-    advice: str = ""
     container: str = ""
+    advice: str = ""
 
 
 def current(message: str = "", reason: str = "", *, is_qualified: bool = False) -> Verdict:
