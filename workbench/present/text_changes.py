@@ -26,6 +26,9 @@ _LONG_WORD: Final = 24
 """Of longer ones (digests, encoded data) only the part that differs stands out."""
 _LEAST_ALIKE: Final = 0.4
 """Lines with less in common are not the same line, changed: nothing in them stands out."""
+_LONG_LINE: Final = 4_000
+"""Characters; of a longer line only what is near its first and last difference is shown, and the rest is counted."""
+_NEAR: Final = 200
 _INTERLEAVED: Final = 8
 """So many lines are shown as they were before the first of them is shown as it becomes."""
 _LOOKED_AT: Final = 6
@@ -128,9 +131,49 @@ def _escape(character: str) -> str:
 
 def in_one_line(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Returns two values as they stand within a line, what differs standing out; written out if they look the same."""
+    before, after = _bounded(before, after)
     if looks_same(before, after):
         before, after = escaped(before), escaped(after)
     return _spans(segments(before, after))
+
+
+def _bounded(before: str, after: str) -> tuple[str, str]:
+    """Returns two lines as they are, or, of long ones, what is around their first and their last difference."""
+    if max(len(before), len(after)) <= _LONG_LINE:
+        return before, after
+    head = _common(before, after, lambda text, size: text[:size], min(len(before), len(after)))
+    most = min(len(before), len(after)) - head
+    tail = _common(before, after, lambda text, size: text[len(text) - size :], most)
+    return _around(before, head, tail), _around(after, head, tail)
+
+
+def _common(one: str, other: str, part: Callable[[str, int], str], most: int) -> int:
+    """Returns the largest size, up to `most`, of which the parts of both are the same."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if part(one, middle) == part(other, middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _around(text: str, head: int, tail: int) -> str:
+    start, end = max(head - _NEAR, 0), min(len(text) - tail + _NEAR, len(text))
+    return _left_out(start) + _shortened(text[start:end]) + _left_out(len(text) - end)
+
+
+def _shortened(text: str) -> str:
+    """Returns a line of which nothing differs more than anything else: its start and its end."""
+    half = _LONG_LINE // 2
+    if len(text) <= _LONG_LINE:
+        return text
+    return text[:half] + _left_out(len(text) - 2 * half) + text[-half:]
+
+
+def _left_out(count: int) -> str:
+    return f" …{count:,} characters… " if count else ""
 
 
 def changed_lines(before: str, after: str, width: int) -> Iterator[ChangedLine]:
@@ -156,7 +199,7 @@ def changed_lines(before: str, after: str, width: int) -> Iterator[ChangedLine]:
 def block(text: str, sign: str, tone: Tone, width: int) -> Iterator[ChangedLine]:
     """Yields a text that only one side has."""
     for each in _lines(text) or [""]:
-        for part in _wrapped((Span(harmless(each), tone),), width):
+        for part in _wrapped((Span(harmless(_shortened(each)), tone),), width):
             yield ChangedLine(sign, part)
 
 
@@ -201,10 +244,10 @@ def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | None
     if len(old) == len(new):
         yield from zip(old, new, strict=True)
         return
-    bags = [Counter(_WORD.findall(each)) for each in new]
+    bags = [_words(each) for each in new]
     at = 0
     for each in old:
-        words = Counter(_WORD.findall(each))
+        words = _words(each)
         near = range(at, min(at + _LOOKED_AT, len(new)))
         best = max(near, key=lambda index: (_likeness(words, bags[index]), -index), default=None)
         if best is None or _likeness(words, bags[best]) < _LEAST_ALIKE:
@@ -216,12 +259,17 @@ def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | None
     yield from ((None, other) for other in new[at:])
 
 
+def _words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text[:_LONG_LINE]))
+
+
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0
 
 
 def _one_sided(text: str, sign: str, tone: Tone, width: int) -> Iterator[ChangedLine]:
+    text = _shortened(text)
     shown = escaped(text) if text and not _look(text) else harmless(text)
     for each in _wrapped((Span(shown, tone),), width):
         yield ChangedLine(sign, each)
@@ -229,6 +277,7 @@ def _one_sided(text: str, sign: str, tone: Tone, width: int) -> Iterator[Changed
 
 def _pair(before: str, after: str, width: int) -> tuple[list[Line], list[Line]]:
     """Returns two versions of one line, cut and wrapped to the width so that they never look the same."""
+    before, after = _bounded(before, after)
     found = segments(before, after)
     common = sum(len(each.before) for each in found if not each.is_changed)
     if 2 * common < _LEAST_ALIKE * (len(before) + len(after)):
@@ -274,8 +323,9 @@ def _spans(found: Segments) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
 
 def _cut(text: str, width: int) -> Line:
     """Returns a line of both sides: cut at its end, as nothing in it differs."""
-    shown = harmless(text)
-    return line(Span(shown if cells(shown) <= width else f"{_taken(shown, width - 1)}…", Tone.MUTED))
+    shown = harmless(text[: 4 * width])
+    is_whole = len(text) <= 4 * width and cells(shown) <= width
+    return line(Span(shown if is_whole else f"{_taken(shown, width - 1)}…", Tone.MUTED))
 
 
 def cells(text: str) -> int:
