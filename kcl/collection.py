@@ -67,8 +67,14 @@ def _search_if_grown() -> None:
     _most_blocks = max(2 * blocks, blocks + _ROOM)
 
 
+_is_frozen = False
+"""Somebody means to keep what is frozen. To ask again would count all of it, each time."""
+
+
 def _count_as_old() -> None:
     """Moves everything out of what is searched and back into it, to where it is searched most seldom."""
-    if not gc.get_freeze_count():  # else somebody means to keep what is frozen
+    global _is_frozen
+    _is_frozen = _is_frozen or gc.get_freeze_count() > 0
+    if not _is_frozen:
         gc.freeze()
         gc.unfreeze()

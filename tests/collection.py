@@ -31,7 +31,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         _import_share(session.config)
         return (yield)
     finally:
-        gc.freeze()
+        gc.freeze()  # and back: what was collected is looked through as seldom as can be, and kept from nobody
+        gc.unfreeze()
         gc.set_threshold(*_COLLECTING)
         gc.enable()
 

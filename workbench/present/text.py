@@ -56,6 +56,20 @@ class Line:
         return sum(len(span.text) for span in self.spans)
 
 
+LONGEST = 4_000
+"""Characters that a screen shows of a text at most: more than a terminal of any size has room for in a line."""
+
+
+def shortened(text: str) -> str:
+    """Returns a text without end as its start and its end, with the number of characters that are left out."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else text[:half] + left_out(len(text) - 2 * half) + text[-half:]
+
+
+def left_out(count: int) -> str:
+    return f" …{count:,} characters… " if count else ""
+
+
 def line(*parts: Span | str | Line) -> Line:
     """Joins parts to a line; text from outside is made harmless on the way (`kcl.terminal`)."""
     return Line(tuple(_spans(parts)))

@@ -16,7 +16,7 @@ from typing import Final
 from kcl.records import dataclass
 from kcl.terminal import harmless
 from workbench.present.alignment import align
-from workbench.present.text import Line, Span, Tone, line
+from workbench.present.text import LONGEST, Line, Span, Tone, left_out, line, shortened
 
 CONTEXT_LINES: Final = 2
 _CONTEXTS: Final = (24, 12, 5)
@@ -26,9 +26,8 @@ _LONG_WORD: Final = 24
 """Of longer ones (digests, encoded data) only the part that differs stands out."""
 _LEAST_ALIKE: Final = 0.4
 """Lines with less in common are not the same line, changed: nothing in them stands out."""
-_LONG_LINE: Final = 4_000
-"""Characters; of a longer line only what is near its first and last difference is shown, and the rest is counted."""
 _NEAR: Final = 200
+"""Characters on either side of the first and the last difference that are kept of a line without end."""
 _INTERLEAVED: Final = 8
 """So many lines are shown as they were before the first of them is shown as it becomes."""
 _LOOKED_AT: Final = 6
@@ -139,7 +138,7 @@ def in_one_line(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, 
 
 def _bounded(before: str, after: str) -> tuple[str, str]:
     """Returns two lines as they are, or, of long ones, what is around their first and their last difference."""
-    if max(len(before), len(after)) <= _LONG_LINE:
+    if max(len(before), len(after)) <= LONGEST:
         return before, after
     head = _common(before, after, lambda text, size: text[:size], min(len(before), len(after)))
     most = min(len(before), len(after)) - head
@@ -161,19 +160,7 @@ def _common(one: str, other: str, part: Callable[[str, int], str], most: int) ->
 
 def _around(text: str, head: int, tail: int) -> str:
     start, end = max(head - _NEAR, 0), min(len(text) - tail + _NEAR, len(text))
-    return _left_out(start) + _shortened(text[start:end]) + _left_out(len(text) - end)
-
-
-def _shortened(text: str) -> str:
-    """Returns a line of which nothing differs more than anything else: its start and its end."""
-    half = _LONG_LINE // 2
-    if len(text) <= _LONG_LINE:
-        return text
-    return text[:half] + _left_out(len(text) - 2 * half) + text[-half:]
-
-
-def _left_out(count: int) -> str:
-    return f" …{count:,} characters… " if count else ""
+    return left_out(start) + shortened(text[start:end]) + left_out(len(text) - end)
 
 
 def changed_lines(before: str, after: str, width: int) -> Iterator[ChangedLine]:
@@ -199,7 +186,7 @@ def changed_lines(before: str, after: str, width: int) -> Iterator[ChangedLine]:
 def block(text: str, sign: str, tone: Tone, width: int) -> Iterator[ChangedLine]:
     """Yields a text that only one side has."""
     for each in _lines(text) or [""]:
-        for part in _wrapped((Span(harmless(_shortened(each)), tone),), width):
+        for part in _wrapped((Span(harmless(shortened(each)), tone),), width):
             yield ChangedLine(sign, part)
 
 
@@ -260,7 +247,7 @@ def _paired(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | None
 
 
 def _words(text: str) -> Counter[str]:
-    return Counter(_WORD.findall(text[:_LONG_LINE]))
+    return Counter(_WORD.findall(text[:LONGEST]))
 
 
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
@@ -269,7 +256,7 @@ def _likeness(one: Counter[str], other: Counter[str]) -> float:
 
 
 def _one_sided(text: str, sign: str, tone: Tone, width: int) -> Iterator[ChangedLine]:
-    text = _shortened(text)
+    text = shortened(text)
     shown = escaped(text) if text and not _look(text) else harmless(text)
     for each in _wrapped((Span(shown, tone),), width):
         yield ChangedLine(sign, each)

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from kcl.terminal import harmless, has_orders
 from workbench.present.glyphs import plain
-from workbench.present.text import Line, Span, Tone
+from workbench.present.text import Line, Span, Tone, shortened
 
 TONE_CLASSES = {f"tone--{tone}" for tone in Tone}
 
@@ -52,9 +52,9 @@ def tone_style(widget: Widget, tone: Tone) -> Style:
 
 
 def segments_of(widget: Widget, line: Line, base: Style) -> list[tuple[str, Style]]:
-    """Returns what a line draws; where only ASCII can be shown, with the few signs of ours put in it."""
+    """Returns what a line draws, of texts without end their ends; where only ASCII can be shown, with signs of it."""
     shown = plain if widget.app.has_class(ASCII_CLASS) else str
-    return [(shown(harmless(span.text)), base + tone_style(widget, span.tone)) for span in line.spans]
+    return [(shown(harmless(shortened(span.text))), base + tone_style(widget, span.tone)) for span in line.spans]
 
 
 class WithoutOrders(LineFilter):

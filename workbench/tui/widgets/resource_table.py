@@ -27,8 +27,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kcl.records import dataclass
+from kcl.terminal import harmless
 from workbench.present.rows import Column, Key, Row
-from workbench.present.text import Line
+from workbench.present.text import Line, shortened
 from workbench.tui.key_names import WithNames
 from workbench.tui.tones import ASCII_CLASS, TONE_CLASSES, segments_of, tone_css
 
@@ -334,8 +335,9 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         return min(column.most, max(cell_len(column.title), longest))
 
     def _cell_width(self, row: Row, index: int) -> int:
-        text = str(row.cells[index]) if index < len(row.cells) else ""
-        return cell_len(text) + (self._indent(row) if index == 0 else 0)
+        spans = row.cells[index].spans if index < len(row.cells) else ()
+        width = sum(cell_len(harmless(shortened(span.text))) for span in spans)
+        return width + (self._indent(row) if index == 0 else 0)
 
     def _indent(self, row: Row) -> int:
         return 2 * row.depth + (2 if self._is_tree else 0)
