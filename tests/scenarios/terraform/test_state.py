@@ -75,7 +75,7 @@ async def test_a_resource_is_forgotten_and_stays_where_it_is(orders: Orders) -> 
     end = block.index("}\n", start) + 2
     orders.edit("base/base.k", block[start:end], "")
     shown = await orders.wb("plan", STACK)
-    assert id_ in shown.out and "deleted" in shown.out, "else it goes"
+    assert "sandbox_dns_record reports-database @terraform is deleted" in shown.out, "else it goes"
 
     before = orders.recorded()
     unconfirmed = await orders.wb("state", "forget", STACK, name)

@@ -117,7 +117,10 @@ def _doubt(result: StepResult) -> int:
 
 
 def encode_step(result: StepResult) -> dict[str, Any]:
-    return {**asdict(result), "started": _text(result.started), "ended": _text(result.ended)}
+    plain = asdict(result)
+    if (identity := result.step.identity) is not None:
+        plain["step"]["identity"] = identity.to_mapping()
+    return {**plain, "started": _text(result.started), "ended": _text(result.ended)}
 
 
 def decode_step(content: Mapping[str, Any]) -> StepResult:
