@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from workbench.cli.first_frame import first_frame
@@ -46,7 +47,15 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
                 frame.is_taken = True
                 return ended(await shown(app), app.return_code)
 
-        return anyio.run(run)
+        code = anyio.run(run)
+    _give_up_a_terminal_that_is_gone()
+    return code
+
+
+def _give_up_a_terminal_that_is_gone() -> None:
+    """What it did not take would be written once more when Python ends, fail, and take the place of the exit code."""
+    if not os.isatty(sys.stdin.fileno()):
+        sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - to the end
 
 
 async def shown(app: WorkbenchApp) -> int | None:
