@@ -14,3 +14,8 @@ def few(names: Sequence[str], most: int) -> str:
     """Returns `a, b and 3 more`: what is left out of a message is counted."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def restarting(number: int) -> str:
+    """Returns `1 restarts pods`, `2 restart pods`."""
+    return f"{number} restart{'s' if number == 1 else ''} pods"

@@ -89,6 +89,7 @@ from runtimes.base.resource import (
     ResourceId,
     RuntimeType,
     TerraformId,
+    in_words,
     parse_id,
 )
 from runtimes.base.runtime import (
@@ -268,6 +269,7 @@ __all__ = [
     "escaped_references",
     "followed",
     "format_path",
+    "in_words",
     "is_unknown",
     "may_hold_secret_reference",
     "may_refer",

@@ -118,6 +118,15 @@ class Resource:
     extensions: Body = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
 
+def in_words(id_: ResourceId) -> str:
+    """`Deployment shop/web`, `Namespace shop`, and without its provider `aws_vpc main`."""
+    match id_:
+        case KubernetesId(kind=kind, namespace=namespace, name=name):
+            return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+        case TerraformId(resource_type=resource_type, name=name):
+            return f"{resource_type} {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where one resource lives: the same resource of a Spec may go to several clusters.
@@ -134,12 +143,7 @@ class Address:
     @property
     def in_words(self) -> str:
         """`Deployment checkout-prod/web @hangzhou`: what sentences and tables call it."""
-        match self.id:
-            case KubernetesId(kind=kind, namespace=namespace, name=name):
-                called = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-            case TerraformId(resource_type=resource_type, name=name):
-                called = f"{resource_type} {name}"
-        return f"{called} @{self.cluster}" if self.cluster else called
+        return f"{in_words(self.id)} @{self.cluster}" if self.cluster else in_words(self.id)
 
     def __lt__(self, other: Address) -> bool:
         return (self.cluster, str(self.id)) < (other.cluster, str(other.id))

@@ -56,8 +56,9 @@ def _inert(text: str, glyphs: Glyphs) -> str:
 
 
 @contextmanager
-def first_frame(tree: KonfigTree, glyphs: Glyphs, stream: TextIO = sys.stdout) -> Iterator[FirstFrame]:
-    """Shows the frame until it is taken; where it is not, the terminal is as it was."""
+def first_frame(tree: KonfigTree, glyphs: Glyphs, stream: TextIO | None = None) -> Iterator[FirstFrame]:
+    """Shows the frame on standard output until it is taken; where it is not, the terminal is as it was."""
+    stream = stream or sys.stdout
     frame = FirstFrame()
     with suppress(OSError):  # a terminal that is gone is noticed by who reads from it
         rows = os.get_terminal_size(stream.fileno()).lines

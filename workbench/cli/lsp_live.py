@@ -169,7 +169,7 @@ async def difference(
             continue
         shown = [each for change in found.changes for each in _of_line(change, path, line)]
         for change in shown:
-            said.append(f"  {change.action.value} {change.address}")
+            said.append(f"  {change.action.value} {change.address.in_words}")
             for field in change.fields:
                 without = replace(field, source=())  # who asks is there
                 said += [f"    {each}" for each in diff.field_text(without, UNICODE, datetime.now(UTC))]

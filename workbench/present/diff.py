@@ -27,6 +27,7 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.text_changes import ChangedLine, cells, end_of
 from workbench.present.yaml_lines import YamlLine, yaml_lines
+from workbench.words import restarting
 
 CHANGE_COLUMNS = (
     Column("Change", grow=True, has_tail=True),
@@ -81,7 +82,7 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
     if summary.drift:
         parts.append(Span(f"  {summary.drift} drift", Tone.WARN))
     if summary.restarts:
-        parts.append(Span(f"  {summary.restarts} restart{'s' if summary.restarts == 1 else ''} pods", Tone.WARN))
+        parts.append(Span(f"  {restarting(summary.restarts)}", Tone.WARN))
     if summary.defaulted:
         parts.append(Span(f"  {summary.defaulted} defaulted hidden", Tone.MUTED))
     return line(*parts)

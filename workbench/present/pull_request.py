@@ -24,7 +24,7 @@ from workbench.engine.policy.findings import PolicyFinding
 from workbench.present.impact import headline, name, totals
 from workbench.present.plain_data import plain
 from workbench.present.reconcile import short_id
-from workbench.words import counted
+from workbench.words import counted, restarting
 
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()#+\-.!|<>&~@:$^=\"']")
 _RUNS: Final = re.compile(r"`+")
@@ -199,8 +199,7 @@ def _live(stack: StackImpact) -> Iterator[str]:
     live = stack.live
     assert live is not None
     yield ""
-    pods = f"{live.summary.restarts} restart{'s' if live.summary.restarts == 1 else ''} pods"
-    yield f"Live: {len(list(live.different()))} objects differ, {pods}."
+    yield f"Live: {len(list(live.different()))} objects differ, {restarting(live.summary.restarts)}."
     for problem in live.problems:
         yield f"- **not known:** {escaped(problem.cluster)} {escaped(problem.message)}"
     for gap in live.gaps:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from runtimes.base import Address, Health, KubernetesId, ObjectRef, Occurrence, Status, StatusNode, TerraformId
+from runtimes.base import (
+    Address,
+    Health,
+    ObjectRef,
+    Occurrence,
+    Status,
+    StatusNode,
+    in_words,
+)
 from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
 from workbench.present import durations
 from workbench.present.glyphs import Glyphs, status_line, status_word
@@ -32,12 +40,8 @@ def short_id(address: Address, *, with_namespace: bool = True) -> Line:
 
     Terraform's have no provider: `aws_vpc main @terraform`, as its types have names of their own.
     """
-    match address.id:
-        case KubernetesId(kind=kind, namespace=namespace, name=name):
-            place = f"{namespace}/" if namespace and with_namespace else ""
-            label = line(Span(f"{kind} ", Tone.MUTED), f"{place}{name}")
-        case TerraformId(resource_type=resource_type, name=name):
-            label = line(Span(f"{resource_type} ", Tone.MUTED), name)
+    kind, _, name = in_words(address.id).partition(" ")
+    label = line(Span(f"{kind} ", Tone.MUTED), name if with_namespace else address.id.name)
     return line(label, Span(f" @{address.cluster}", Tone.MUTED)) if address.cluster else label
 
 

@@ -87,13 +87,22 @@ def segments(before: str, after: str) -> Segments:
 
 
 def _common_ends(one: str, other: str) -> tuple[int, int]:
-    """Returns how many characters at the start and at the end of two long words are the same."""
-    shortest = min(len(one), len(other))
-    if shortest < _LONG_WORD:
+    """Returns how many characters at the start and at the end of two long texts are the same."""
+    if min(len(one), len(other)) < _LONG_WORD:
         return 0, 0
-    head = next((index for index in range(shortest) if one[index] != other[index]), shortest)
-    most = shortest - head
-    return head, next((index for index in range(most) if one[-1 - index] != other[-1 - index]), most)
+    head = _common_start(one, other)
+    return head, _common_start(one[head:][::-1], other[head:][::-1])
+
+
+def _common_start(one: str, other: str) -> int:
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[:middle] == other[:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _joined(found: Iterable[Segment]) -> Segments:
@@ -140,22 +149,8 @@ def _bounded(before: str, after: str) -> tuple[str, str]:
     """Returns two lines as they are, or, of long ones, what is around their first and their last difference."""
     if max(len(before), len(after)) <= LONGEST:
         return before, after
-    head = _common(before, after, lambda text, size: text[:size], min(len(before), len(after)))
-    most = min(len(before), len(after)) - head
-    tail = _common(before, after, lambda text, size: text[len(text) - size :], most)
+    head, tail = _common_ends(before, after)
     return _around(before, head, tail), _around(after, head, tail)
-
-
-def _common(one: str, other: str, part: Callable[[str, int], str], most: int) -> int:
-    """Returns the largest size, up to `most`, of which the parts of both are the same."""
-    least = 0
-    while least < most:
-        middle = (least + most + 1) // 2
-        if part(one, middle) == part(other, middle):
-            least = middle
-        else:
-            most = middle - 1
-    return least
 
 
 def _around(text: str, head: int, tail: int) -> str:

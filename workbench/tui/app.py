@@ -32,7 +32,7 @@ from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
 from workbench.present import errors, glyphs
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import attaching, command_line, custom_running, equivalents, key_names, places, served, undo
+from workbench.tui import attaching, command_line, custom_running, equivalents, key_names, places, served
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
@@ -333,9 +333,13 @@ class WorkbenchApp(WithNames, App[int]):
             state.goal, state.skipped, state.is_forced = goal, frozenset(), False
         self.push_screen(PlanScreen(state))
 
+    def undo(self, state: StackState) -> None:
+        """Opens the plan that returns to the last good release before the current one."""
+        self.open_plan(state, Goal(Verb.ROLLBACK))
+
     def action_undo(self) -> None:
         if isinstance(self.screen, Frame) and self.screen.shown_state is not None:
-            undo.begin(self, self.screen.shown_state)
+            self.undo(self.screen.shown_state)
 
     def action_switch_to(self, name: str) -> None:
         """From one screen of a stack to another of the same stack."""

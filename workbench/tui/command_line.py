@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
-from workbench.tui import attaching, commands, custom_running, places, served, undo
+from workbench.tui import attaching, commands, custom_running, places, served
 from workbench.tui.frame import Frame
 from workbench.tui.screens.browse import BrowseScreen
 
@@ -60,7 +60,7 @@ def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
     elif word in commands.OF_A_STACK:
         _of_stack(app, rest, screen, lambda state: app.open_stack(state, commands.OF_A_STACK[word]))
     elif word == commands.UNDO:
-        _of_stack(app, rest, screen, lambda state: undo.begin(app, state))
+        _of_stack(app, rest, screen, app.undo)
     elif word in app.custom:
         custom_running.run(app, word, rest.strip(), screen)
     elif meant := commands.near(word, WORDS):

@@ -43,7 +43,7 @@ OF_A_DIFF = (EXPORT, "ignore")
 EDITED = ("commit", "branch", "find", "replace")
 """What is done to the edits of a What-if."""
 UNDO = "undo"
-"""Plans the way back from the last release of a stack."""
+"""Plans the way back to the last good release before the current one."""
 DRAFT = "draft"
 """What is done to edits that are stored and not taken up."""
 _OTHERS = (UNDO, "stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")

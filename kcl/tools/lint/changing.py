@@ -52,9 +52,9 @@ def _names(statement: ast.Stmt) -> Iterator[ast.Name]:
             case ast.Lambda():
                 pass
             case ast.Entry() if isinstance(node.key, ast.Name):
-                pending.extend(each for each in reversed([*children(node)]) if each is not node.key)
+                pending += [each for each in reversed(children(node)) if each is not node.key]
             case _:
-                pending.extend(reversed([*children(node)]))
+                pending += reversed(children(node))
 
 
 def _found(subject: Subject, target: ast.Target, above: ast.Name) -> Finding:

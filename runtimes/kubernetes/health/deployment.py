@@ -99,7 +99,8 @@ def _evidence(live: Object, existing: int, updated: int, available: int, wanted:
     if is_true(refusal):
         return condition_text(refusal)
     if updated < wanted:
-        return "spec.paused; " * _is_held(live, updated, wanted) + f"updatedReplicas {updated} of {wanted}"
+        held = "spec.paused; " if _is_held(live, updated, wanted) else ""
+        return f"{held}updatedReplicas {updated} of {wanted}"
     if existing > updated:
         return f"{existing - updated} replicas of older revisions are left"
     if existing > wanted:

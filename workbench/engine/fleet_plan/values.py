@@ -15,7 +15,7 @@ from workbench.engine.plan import Confirmation, Level, Plan
 from workbench.engine.plan_file import SavedPlan, saved_of
 from workbench.engine.rollout.reading import changed_reads
 from workbench.engine.stack_order import ranks
-from workbench.words import counted
+from workbench.words import counted, restarting
 
 _RUN_DIGITS = 8
 _PROTECTED = "the stack is protected"
@@ -88,7 +88,7 @@ class BlastRadius:
     def __str__(self) -> str:
         """`3 stacks in 2 clusters: 12 resources change, 4 restart pods, 1 is deleted`"""
         parts = [f"{counted(self.resources, 'resource')} change{'s' if self.resources == 1 else ''}"]
-        parts.append(f"{self.restarts} restart{'s' if self.restarts == 1 else ''} pods")
+        parts.append(restarting(self.restarts))
         parts.append(f"{self.deletions} {'is' if self.deletions == 1 else 'are'} deleted")
         if self.open:
             parts.append(f"not all known yet of {counted(self.open, 'stack')}")

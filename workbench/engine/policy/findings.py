@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kcl.records import dataclass
-from runtimes.base import Address, FieldPath, KubernetesId, ResourceId, TerraformId, format_path
+from runtimes.base import Address, FieldPath, ResourceId, format_path, in_words
 from workbench.engine.spec import Chain
 from workbench.project import StackPath
 from workbench.project.policy import Level, Waiver
@@ -54,7 +54,7 @@ class PolicyFinding:
         """`Deployment shop/web spec.replicas`, empty where it is about the whole."""
         if self.subject is None:
             return ""
-        about = name_of(self.subject)
+        about = in_words(self.subject)
         if self.place:
             about += f" @{self.place}"
         return f"{about} {format_path(self.path)}" if self.path else about
@@ -88,15 +88,6 @@ class PolicyReport:
     @property
     def waived(self) -> tuple[PolicyFinding, ...]:
         return tuple(each for each in self.findings if each.waiver is not None)
-
-
-def name_of(id_: ResourceId) -> str:
-    """`Deployment shop/web`, `Namespace shop`, `aws_vpc main`: what waivers call a resource, beside its id."""
-    match id_:
-        case KubernetesId():
-            return f"{id_.kind} {id_.namespace}/{id_.name}" if id_.namespace else f"{id_.kind} {id_.name}"
-        case TerraformId():
-            return f"{id_.resource_type} {id_.name}"
 
 
 def at(address: Address, message: str, path: FieldPath = (), *, is_unknown: bool = False) -> Violation:

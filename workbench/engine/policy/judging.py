@@ -8,12 +8,12 @@ from pathlib import Path
 
 from kcl.bounded import Allowance
 from kcl.records import dataclass, replace
-from runtimes.base import Body, FieldPath, Resource, ResourceId
+from runtimes.base import Body, FieldPath, Resource, ResourceId, in_words
 from workbench.engine.fields import plain_steps
 from workbench.engine.masking import is_sensitive
 from workbench.engine.plan import Guard, Plan
 from workbench.engine.policy.checks import Check
-from workbench.engine.policy.findings import PolicyFinding, PolicyReport, Violation, name_of
+from workbench.engine.policy.findings import PolicyFinding, PolicyReport, Violation
 from workbench.engine.policy.rules import Look, Subject, build, find_rule
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Spec
@@ -134,7 +134,7 @@ def _finding(entry: _Entry, violation: Violation, subject: Subject) -> PolicyFin
     spec, policy = subject.spec, entry.policy
     names: tuple[str, ...] = ()
     if violation.subject is not None:
-        names = (str(violation.subject), name_of(violation.subject))
+        names = (str(violation.subject), in_words(violation.subject))
     today = max(each.astimezone(UTC).date() for _, each in subject.moments())
     waivers = [each for each in entry.waivers if each.is_for(policy.name, subject.stack.path, names)]
     valid = next((each for each in waivers if not each.has_expired(today)), None)

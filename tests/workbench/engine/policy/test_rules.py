@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import UNKNOWN, ClusterIdentity
+from runtimes.base import UNKNOWN, ClusterIdentity, in_words
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import World, config_map, deployment, namespace
 from workbench.engine.plan import Plan
-from workbench.engine.policy.findings import Violation, name_of
+from workbench.engine.policy.findings import Violation
 from workbench.engine.policy.of_specs import full_name
 from workbench.engine.policy.rules import Look, Subject, all_rules, build, find_rule
 from workbench.engine.spec import build as spec_of
@@ -80,7 +80,7 @@ def test_an_image_of_another_registry_is_found_wherever_it_is_run(image: str) ->
         document = {"apiVersion": "acme.io/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
         (violation,) = found(look, document)
         assert "is from no allowed registry" in violation.message, kind
-        assert violation.subject is not None and name_of(violation.subject) == f"{kind} a"
+        assert violation.subject is not None and in_words(violation.subject) == f"{kind} a"
     assert not found(look, deployment("web", image="registry.example/web:1"))
 
 
