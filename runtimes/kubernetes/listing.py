@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from kcl.records import dataclass, field
 from runtimes.base import Forbidden, KubernetesId, LiveResource, NotThere, Owned, Rejected, ResourceId, RuntimeFailure
@@ -191,10 +190,6 @@ def by_id(found: Iterable[Object]) -> tuple[LiveResource, ...]:
 
 def _kind(resource: ApiResource) -> Kind:
     return resource.api_version, resource.kind
-
-
-def _place(metadata: Object) -> tuple[Any, Any]:
-    return metadata.get("namespace") or "", metadata.get("name")
 
 
 def _by_kind(ids: Iterable[ResourceId]) -> dict[Kind, list[KubernetesId]]:
