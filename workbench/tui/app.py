@@ -7,18 +7,16 @@ each kind of work on a stack is one exclusive group of workers.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-import anyio.to_thread
 from textual import events, work
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
@@ -27,11 +25,9 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from kcl.terminal import harmless
-from runtimes.base import Address, ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
-from workbench.engine.events import ApplyFinished, Event
-from workbench.engine.plan import Plan
+from runtimes.base import Address, ClusterIdentity, ObjectRef, RuntimeFailure
 from workbench.present import errors, glyphs
-from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
+from workbench.project import BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui import attaching, command_line, custom_running, equivalents, key_names, places, served
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
@@ -42,7 +38,6 @@ from workbench.tui.later import later
 from workbench.tui.memory import Memory, Place
 from workbench.tui.painting import PaintingDriver
 from workbench.tui.panes import Rooms
-from workbench.tui.reach import reach_of
 from workbench.tui.recovering import Recovering
 from workbench.tui.rolling_out import RollingOut
 from workbench.tui.screens.browse import BrowseScreen
@@ -52,6 +47,7 @@ from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
+from workbench.tui.stack_work import APPLYING, StackWork
 from workbench.tui.state import Goal, Reach, StackState, Verb
 from workbench.tui.themes import SIXTEEN, SIXTEEN_CLASS, THEMES, fitting
 from workbench.tui.tones import ASCII_CLASS, OnlyAscii, WithoutOrders
@@ -62,7 +58,6 @@ if TYPE_CHECKING:
 
     from textual.notifications import SeverityLevel
 
-    from workbench.engine.compiled import CompiledStack
     from workbench.engine.drift import StackDrift
     from workbench.engine.fleet import StackLook
     from workbench.engine.release import Release
@@ -80,10 +75,7 @@ _SCREENS: dict[str, type[Frame]] = {
 }
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
-_APPLYING = ("applying", "destroying")
 KINDS_SECONDS = 60.0
-AT_ONCE = 4
-"""So many of the marked stacks are compiled or compared at a time."""
 
 
 class WorkbenchApp(WithNames, App[int]):
@@ -145,7 +137,7 @@ class WorkbenchApp(WithNames, App[int]):
         """What the terminal can show as rich calls it; None where that does not matter, as there is none."""
         self._releases: dict[StackPath, Release | None] = {}
         self._quit_asked_at = float("-inf")
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self.work = StackWork(self)
         self._typed = KeyQueue(self, super().on_event)
         self.command_log = equivalents.CommandLog()
         self.forwards = attaching.Forwards()
@@ -288,6 +280,10 @@ class WorkbenchApp(WithNames, App[int]):
             self._releases[stack.path] = found[0] if found else None
         return self._releases[stack.path]
 
+    def forget_release(self, stack: Stack) -> None:
+        """What was the latest release of a stack is not any more."""
+        self._releases.pop(stack.path, None)
+
     # --- going places
 
     def learn_kinds(self) -> None:
@@ -314,7 +310,7 @@ class WorkbenchApp(WithNames, App[int]):
     def _made(self, state: StackState, name: str) -> Frame:
         stack = state.stack.name
         # edits that exist only here are in no line
-        line = "" if state.whatif is not None else equivalents.of_stack(name, stack, self._left_out(state))
+        line = "" if state.whatif is not None else equivalents.of_stack(name, stack, self.work.left_out(state))
         self.command_log.add(self.now(), f"opened {name} of {stack}", line)
         if name in ("plan", "destroy") and not state.is_applying:
             state.goal = Goal(Verb.DESTROY if name == "destroy" else Verb.APPLY)
@@ -449,32 +445,25 @@ class WorkbenchApp(WithNames, App[int]):
                 self.diff_stack(state)
 
     def compile_stack(self, state: StackState) -> None:
-        self.run_worker(later(self._compile, state), group=f"compile {state.stack.name}", exclusive=True)
+        self.run_worker(later(self.work.compile, state), group=f"compile {state.stack.name}", exclusive=True)
 
     def diff_stack(self, state: StackState) -> None:
-        self.run_worker(later(self._diff, state), group=f"diff {state.stack.name}", exclusive=True)
+        self.run_worker(later(self.work.diff, state), group=f"diff {state.stack.name}", exclusive=True)
 
     def compile_marked(self, states: Iterable[StackState]) -> None:
         for each in states:
             self.run_worker(
-                later(self._in_turn, each, self._compile), group=f"compile {each.stack.name}", exclusive=True
+                later(self.work.in_turn, each, self.work.compile), group=f"compile {each.stack.name}", exclusive=True
             )
 
     def diff_marked(self, states: Iterable[StackState]) -> None:
         for each in states:
-            self.run_worker(later(self._in_turn, each, self._diff), group=f"diff {each.stack.name}", exclusive=True)
-
-    async def _in_turn(self, state: StackState, do: Callable[[StackState], Awaitable[None]]) -> None:
-        """Works on a few of many stacks at a time; a stack that is opened by itself does not wait for them."""
-        state.busy, state.busy_since = "waiting", time.monotonic()
-        try:
-            async with self._turns:
-                await do(state)
-        finally:
-            state.busy = ""
+            self.run_worker(
+                later(self.work.in_turn, each, self.work.diff), group=f"diff {each.stack.name}", exclusive=True
+            )
 
     def plan_stack(self, state: StackState) -> None:
-        self.run_worker(later(self._plan, state), group=f"plan {state.stack.name}", exclusive=True)
+        self.run_worker(later(self.work.plan, state), group=f"plan {state.stack.name}", exclusive=True)
 
     def call_off(self, state: StackState) -> None:
         """Stops what is awaited of a stack; what was known before stays, and that nothing newer came is said."""
@@ -491,7 +480,7 @@ class WorkbenchApp(WithNames, App[int]):
     def measure_reach(self, state: StackState) -> None:
         """Finds out in the background how far the edits at hand reach; what was known of older ones is dropped."""
         state.reach = Reach.of(state.whatif)
-        self.run_worker(later(self._measure_reach, state), group=f"reach {state.stack.name}", exclusive=True)
+        self.run_worker(later(self.work.measure_reach, state), group=f"reach {state.stack.name}", exclusive=True)
 
     def toggle_destroying(self, state: StackState) -> None:
         """Plans to take everything away, or what the configuration says again."""
@@ -526,14 +515,14 @@ class WorkbenchApp(WithNames, App[int]):
         is_plain = state.whatif is None and not state.is_forced and not state.skipped
         self.command_log.add(self.now(), what, line if is_plain else "")
         state.is_applying, state.is_stopping, state.applying = True, False, None
-        self.run_worker(later(self._apply, state), group=f"apply {state.stack.name}", exclusive=True)
+        self.run_worker(later(self.work.apply, state), group=f"apply {state.stack.name}", exclusive=True)
 
     def stop_apply(self, state: StackState, *, at_once: bool = False) -> None:
         """Ends an apply in order. `at_once` makes Terraform drop what it has begun: only after a confirmation."""
         if state.applying is None:
             # nothing was written yet
             self.workers.cancel_group(self, f"apply {state.stack.name}")
-            state.is_applying = state.busy in _APPLYING  # one that did not begin will not say that it ended
+            state.is_applying = state.busy in APPLYING  # one that did not begin will not say that it ended
             self.tell(state)
             return
         state.is_stopping = True
@@ -544,7 +533,7 @@ class WorkbenchApp(WithNames, App[int]):
         self.run_worker(later(state.applying.interrupt, at_once=at_once), group=f"stop {state.stack.name}")
 
     def watch_stack(self, state: StackState) -> None:
-        self.run_worker(later(self._watch, state), group=f"watch {state.stack.name}", exclusive=True)
+        self.run_worker(later(self.work.watch, state), group=f"watch {state.stack.name}", exclusive=True)
 
     def follow_stack(self, state: StackState) -> None:
         """Sees to it that the stack is watched; a watch that goes on is left alone."""
@@ -564,138 +553,6 @@ class WorkbenchApp(WithNames, App[int]):
             if isinstance(screen, Frame):
                 screen.post_message(StateChanged(state.stack.path))
                 return
-
-    async def _trying(self, state: StackState, busy: str, do: Callable[[], Awaitable[None]]) -> None:
-        """Runs one piece of work; a failure becomes the state's error, and what was there before stays."""
-        state.busy, state.busy_since = busy, time.monotonic()
-        self.tell(state)
-        try:
-            await do()
-        except (WorkbenchError, RuntimeFailure) as error:
-            state.error = error
-        except Exception as error:
-            # the boundary of a task: one stack's bug must not take the screen away from the others
-            state.error = errors.Bug(error)
-        finally:
-            state.busy = ""
-            self.tell(state)
-
-    async def _compiled(self, state: StackState) -> CompiledStack:
-        """Compiles, with the provenance that screens read while they draw, when nothing may fail any more."""
-        compiled = await self.session.compile(state.stack, state.inputs)
-        await anyio.to_thread.run_sync(compiled.spec.await_provenance)
-        return compiled
-
-    async def _compile(self, state: StackState) -> None:
-        async def do() -> None:
-            state.compiled = await self._compiled(state)
-            state.error = None
-
-        await self._trying(state, "compiling", do)
-
-    async def _diff(self, state: StackState) -> None:
-        async def do() -> None:
-            state.compiled = compiled = await self._compiled(state)
-            state.error = None
-            places = list(state.stack.clusters)
-            if any(isinstance(each.id, TerraformId) for each in compiled.spec):
-                places.append(TERRAFORM_PLACE)
-            state.busy = f"comparing with {', '.join(places)}"
-            self.tell(state)
-            state.diff = await self.session.diff(state.stack, compiled=compiled)
-
-        await self._trying(state, "compiling", do)
-
-    async def _plan(self, state: StackState) -> None:
-        async def do() -> None:
-            state.plan = None
-            state.events = ()
-            if state.goal.verb is Verb.DESTROY:
-                state.plan = await self.session.plan_destroy(state.stack, state.inputs)
-            else:
-                state.plan = await self._plan_without_skipped(state)
-            state.error = None
-
-        await self._trying(state, "planning", do)
-        if state.goal.verb is Verb.APPLY:  # the other plans are not of what is edited
-            self.measure_reach(state)
-
-    async def _measure_reach(self, state: StackState) -> None:
-        assert state.reach is not None, "who asks for it has begun it"
-        async for reach in reach_of(self.session, state.whatif, state.reach):
-            state.reach = reach
-            self.tell(state)
-
-    def _left_out(self, state: StackState) -> list[str]:
-        """Returns the selectors of what the next plan of a stack is made without."""
-        if not state.skipped:
-            return []
-        from workbench.engine.choice import Selector
-
-        return [Selector.of(each).text for each in sorted(state.skipped)]
-
-    async def _plan_without_skipped(self, state: StackState) -> Plan:
-        from workbench.engine.choice import BadChoice
-
-        def plan() -> Awaitable[Plan]:
-            skip = self._left_out(state)
-            stack, given = state.stack, state.inputs
-            match state.goal:
-                case Goal(Verb.REVERT):
-                    return self.session.plan_revert(stack, given, skip=skip)
-                case Goal(Verb.ROLLBACK, revision):
-                    return self.session.plan_rollback(stack, revision, given, force=state.is_forced, skip=skip)
-                case _:
-                    return self.session.plan(stack, given, force=state.is_forced, skip=skip)
-
-        try:
-            return await plan()
-        except BadChoice:
-            if not state.skipped:
-                raise
-            state.skipped = frozenset()
-            self.notify("what was left out is not in the stack any more: nothing is left out now", severity="warning")
-            return await plan()
-
-    async def _apply(self, state: StackState) -> None:
-        plan = state.plan
-        if plan is None:
-            return
-
-        async def do() -> None:
-            state.error = None
-            events: list[Event] = []
-            async with self.session.apply(plan, confirm=plan.confirmation.phrase) as stream:
-                state.applying = stream
-                async for event in stream:
-                    events.append(event)
-                    state.events = tuple(events)
-                    self.tell(state)
-            self._releases.pop(state.stack.path, None)
-            if events and isinstance(events[-1], ApplyFinished):
-                self.forget_comparisons(state)
-            if state.is_watched:
-                self.watch_stack(state)  # what there is to watch may be another now
-
-        try:
-            await self._trying(state, _APPLYING[plan.destroys], do)
-        finally:
-            state.is_applying, state.applying = False, None
-            self.tell(state)
-
-    async def _watch(self, state: StackState) -> None:
-        async def do() -> None:
-            state.error = None
-            state.watchers += 1
-            try:
-                async with self.session.watch(state.stack, state.inputs) as trees:
-                    async for tree in trees:
-                        state.tree = tree
-                        self.tell(state)
-            finally:
-                state.watchers -= 1
-
-        await self._trying(state, "", do)
 
     def tell_of_rollouts(self, *, is_recorded: bool) -> None:
         """`is_recorded`: something is in the records that was not there before, so they are worth reading again."""

@@ -1,4 +1,7 @@
-"""What the terminal face knows of each stack, and of a recovery, so far. Screens show it; only the app changes it."""
+"""What the terminal face knows of each stack, and of a recovery, so far.
+
+Screens show it; only the app and the work it begins (`stack_work`, `recovering`) change it.
+"""
 
 from __future__ import annotations
 
