@@ -16,9 +16,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kcl.diagnostics import Diagnostic, Severity, Span, following, render
+from kcl.diagnostics import Diagnostic, Severity, Span, following, position, render
 from kcl.records import replace
-from kcl.source import SourceFile
 
 FORMATS: Final = ("pretty", "short", "arcanist", "sarif", "github")
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -60,7 +59,7 @@ def _place(span: Span | None, sources: Mapping[str, str]) -> tuple[str, int, int
     text = sources.get(span.path)
     if text is None:
         return span.path, 0, 0
-    found = SourceFile(span.path, text).position(span.start)
+    found = position(text, span.start)
     return span.path, found.line, found.column
 
 

@@ -11,19 +11,22 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
 from kcl import whole_file
-from kcl.api import PlanOptions, ProgramError, Settings, run
+from kcl.api import PlanOptions, ProgramError, RunResult, Settings, run
 from kcl.bounded import Allowance
+from kcl.compat import tested
 from kcl.compat.messages import (
     CliConfig,
+    CoverageSummary,
     Error,
     ExecProgramArgs,
     ExecProgramResult,
     ExternalPkg,
+    FileCoverage,
     FormatCodeArgs,
     FormatCodeResult,
     FormatPathArgs,
@@ -36,6 +39,7 @@ from kcl.compat.messages import (
     LintPathResult,
     ListOptionsResult,
     ListVariablesArgs,
+    ListVariablesOptions,
     ListVariablesResult,
     LoadSettingsFilesArgs,
     LoadSettingsFilesResult,
@@ -56,6 +60,7 @@ from kcl.compat.messages import (
     RenameResult,
     TestArgs,
     TestCaseInfo,
+    TestCoverageReport,
     TestResult,
     UpdateDependenciesArgs,
     UpdateDependenciesResult,
@@ -67,6 +72,7 @@ from kcl.compat.messages import (
 from kcl.compat.plugin import REGISTERED, Registered
 from kcl.compat.programs import ServiceError, as_error, checked, refuse_errors
 from kcl.compat.schema_types import by_package, mapping, symbols
+from kcl.compat.sourcemaps import sourcemap
 from kcl.compat.type_messages import (
     Decorator,
     Example,
@@ -89,9 +95,10 @@ from kcl.diagnostics import Code, KclError
 from kcl.evaluator.runtime import Limits
 from kcl.loader import LoadRequest, load, load_settings, merge_settings, overridden_text, parse_argument
 from kcl.reports import report
-from kcl.source import InMemoryFileSystem, OsFileSystem, OverlayFileSystem
+from kcl.source import InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
+from kcl.syntax import ast, parse
 from kcl.tools.fmt import formatted
 from kcl.tools.fmt.files import Wish, lay_out
 from kcl.tools.fmt.formatting import Refused
@@ -111,12 +118,14 @@ from kcl.tools.vet.validation import SchemaFile, Validator, schemas
 __all__ = [
     "API",
     "CliConfig",
+    "CoverageSummary",
     "Decorator",
     "Error",
     "Example",
     "ExecProgramArgs",
     "ExecProgramResult",
     "ExternalPkg",
+    "FileCoverage",
     "FormatCodeArgs",
     "FormatCodeResult",
     "FormatPathArgs",
@@ -135,6 +144,7 @@ __all__ = [
     "LintPathResult",
     "ListOptionsResult",
     "ListVariablesArgs",
+    "ListVariablesOptions",
     "ListVariablesResult",
     "LoadPackageArgs",
     "LoadPackageResult",
@@ -164,6 +174,7 @@ __all__ = [
     "SymbolIndex",
     "TestArgs",
     "TestCaseInfo",
+    "TestCoverageReport",
     "TestResult",
     "UpdateDependenciesArgs",
     "UpdateDependenciesResult",
@@ -195,18 +206,18 @@ class API:
     def exec_program(self, args: ExecProgramArgs) -> ExecProgramResult:
         """Runs a program. A failure of the run itself is the result's `err_message`; all else is raised.
 
-        With `compile_only` it is checked and not run.
+        With `compile_only` it is checked and not run. With `print_override_ast` the overrides are written into the
+        files as well, once the program has run with them.
         """
-        _refuse(args, _UNHEEDED)
-        form = args.error_format or "pretty"
-        if form not in _FORMS:
-            raise ServiceError(f"error_format: there is {', '.join(_FORMS)}, not {form!r}")
+        form = _one_of(args.error_format or "pretty", _FORMS, "error_format")
+        shown = _one_of(args.format, _OUTPUTS, "format")
         if args.compile_only:
-            _refuse(args, ("overrides",))
+            _refuse(args, _OF_A_RUN)
             _understood(args)
             return ExecProgramResult()
         folder = os.path.abspath(args.work_dir or os.curdir)
         names = [os.path.join(folder, each) for each in args.k_filename_list]
+        texts = dict(zip(args.k_filename_list, args.k_code_list, strict=False))
         settings = Settings(
             options=tuple(parse_argument(f"{each.name}={each.value}") for each in args.args),
             overrides=tuple(args.overrides),
@@ -219,11 +230,12 @@ class API:
                 list(args.k_filename_list) if args.k_code_list else names,
                 work_dir=folder,
                 settings=[settings],
-                texts=dict(zip(args.k_filename_list, args.k_code_list, strict=False)),
+                texts=texts,
                 output=PlanOptions(
                     show_hidden=args.show_hidden,
                     disable_none=args.disable_none,
                     schema_types=args.include_schema_type_path,
+                    attribute_roles=args.emit_attribute_metadata,
                 ),
                 limits=Limits(strict_range_check=args.strict_range_check, debug=bool(args.debug)),
                 plugins=self._plugins,
@@ -235,8 +247,16 @@ class API:
             raise ServiceError(text) from None
         except KclError as problem:
             raise ServiceError(report(problem.diagnostics, {}, form, official_only=True)) from None
-        yaml = "" if args.disable_yaml_result else result.yaml().removesuffix("\n")
-        return ExecProgramResult(_on_one_line(result.json()), yaml, result.printed)
+        given = {os.path.join(folder, each): each for each in texts}
+        if args.print_override_ast and args.overrides:
+            _write_overrides(result, given.keys())
+        has_yaml = shown == "yaml" or not (shown or args.disable_yaml_result)
+        answer = ExecProgramResult(log_message=result.printed)
+        answer.json_result = "" if shown == "yaml" else _on_one_line(result.json())
+        answer.yaml_result = result.yaml().removesuffix("\n") if has_yaml else ""
+        if args.sourcemap_output and has_yaml:
+            answer.sourcemap = sourcemap(result, args.sourcemap_output, given, is_selected=bool(args.path_selector))
+        return answer
 
     def parse_file(self, args: ParseFileArgs) -> ParseFileResult:
         texts = {args.path: args.source} if args.source else {}
@@ -250,8 +270,7 @@ class API:
 
     def load_package(self, args: LoadPackageArgs) -> LoadPackageResult:
         """Symbols and scopes of all packages of a program; what is wrong with it is in the answer."""
-        if args.load_builtin:
-            raise ServiceError("load_builtin: symbols of the library are not told")
+        _refuse(args, ("load_builtin", "with_ast_index"))
         given = args.parse_args
         texts = dict(zip(given.paths, given.sources, strict=False))
         analysis, view = checked(given.paths, texts, given.external_pkgs, os.getcwd())
@@ -266,15 +285,23 @@ class API:
 
     def get_schema_type_mapping(self, args: GetSchemaTypeMappingArgs) -> GetSchemaTypeMappingResult:
         """The schemas of the main package and what holds one; raises `ServiceError` where the program is wrong."""
+        _refuse(args.exec_args, _OF_A_RUN)
         return GetSchemaTypeMappingResult(mapping(*_understood(args.exec_args), args.schema_name))
 
     def get_schema_type_mapping_under_path(self, args: GetSchemaTypeMappingArgs) -> GetSchemaTypeMappingUnderPathResult:
         """The schemas of every package that the program consists of."""
+        _refuse(args.exec_args, _OF_A_RUN)
         return GetSchemaTypeMappingUnderPathResult(by_package(*_understood(args.exec_args), args.schema_name))
 
     def list_options(self, args: ParseProgramArgs) -> ListOptionsResult:
+        texts = dict(zip(args.paths, args.sources, strict=False))
         try:
-            calls = arguments(sources(args.paths, os.getcwd()))
+            files = [
+                each
+                for name in args.paths or [os.curdir]
+                for each in ([SourceFile(name, texts[name])] if name in texts else sources([name], os.getcwd()))
+            ]
+            calls = arguments(files)
         except Unreadable as problem:
             raise ServiceError(str(problem)) from None
         told = [OptionHelp(each.name, each.type, each.is_required, each.default, each.help) for each in calls]
@@ -330,7 +357,6 @@ class API:
 
     def validate_code(self, args: ValidateCodeArgs) -> ValidateCodeResult:
         """Holds data against a schema, the first of the code where none is named."""
-        _refuse(args, ("external_pkgs",))
         text, name = args.data, "data"
         if args.datafile:
             file = source(args.datafile, os.getcwd())
@@ -348,7 +374,7 @@ class API:
             if not known:
                 raise ServiceError("there is no schema in the code")
             schema = SchemaFile(path, code, args.schema or known[0], args.attribute_name or "value")
-            validator = Validator(schema, {})
+            validator = Validator(schema, {}, _maps(args.external_pkgs))
             said = []
             for document in documents:
                 findings = validator.validate(document, name, text)
@@ -370,7 +396,6 @@ class API:
 
     def test(self, args: TestArgs) -> TestResult:
         """Runs tests; raises `ServiceError` where a file cannot be read or there are none."""
-        _refuse(args, ("coverage",))
         if args.exec_args != ExecProgramArgs():
             raise ServiceError("exec_args: tests are run as the files around them say, and by nothing else")
         tests, unreadable = find(args.pkg_list, os.getcwd())
@@ -384,26 +409,13 @@ class API:
             tests = [each for each in tests if tried(pattern, each.name).search(each.name)]
         if not tests:
             raise ServiceError(f"there are no tests in {' '.join(args.pkg_list)}")
-        cases = [Case(each.folder, each.files, each.name) for each in tests]
-        info = [
-            TestCaseInfo(tests[index].name, outcome.failure, round(outcome.seconds * 1e6), outcome.printed)
-            for index, outcome in run_all(cases, Allowance(), os.environ, 1, fail_fast=args.fail_fast)
-        ]
-        return TestResult(info)
+        cases = [Case(each.folder, each.files, each.name, args.coverage) for each in tests]
+        outcomes = run_all(cases, Allowance(), os.environ, 1, fail_fast=args.fail_fast)
+        return tested.result(((tests[index].name, each) for index, each in outcomes), covered=args.coverage)
 
     def format_test_report(self, args: FormatTestReportArgs) -> FormatTestReportResult:
         """The result of tests as lines for a person, as the official command prints it."""
-        cases = args.result.info
-        if not cases:
-            return FormatTestReportResult("no test files\n")
-        lines = []
-        for each in cases:
-            lines.append(f"{each.name}: {'FAIL' if each.error else 'PASS'} ({each.duration // 1000}ms)")
-            lines += [each.log_message] if each.log_message else []
-        failed = sum(bool(each.error) for each in cases)
-        lines += ["-" * 80, f"PASS: {len(cases) - failed}/{len(cases)}"]
-        lines += [f"FAIL: {failed}/{len(cases)}"] if failed else []
-        return FormatTestReportResult("".join(f"{each}\n" for each in lines))
+        return FormatTestReportResult(tested.report(args.result))
 
     def load_settings_files(self, args: LoadSettingsFilesArgs) -> LoadSettingsFilesResult:
         files = OsFileSystem()
@@ -442,13 +454,25 @@ class API:
         return UpdateDependenciesResult(told)
 
 
-_UNHEEDED: Final = (
-    "print_override_ast",
-    "format",
-    "emit_attribute_metadata",
-    "sourcemap_output",
-)
 _FORMS: Final = ("pretty", "short", "arcanist", "sarif", "github")
+_OUTPUTS: Final = ("", "json", "yaml")
+_OF_A_RUN: Final = ("overrides", "print_override_ast", "sourcemap_output")
+"""What a program that is only looked into would not heed."""
+
+
+def _one_of(given: str, known: Sequence[str], name: str) -> str:
+    if given not in known:
+        raise ServiceError(f"{name}: there is {', '.join(each for each in known if each)}, not {given!r}")
+    return given
+
+
+def _write_overrides(result: RunResult, texts: Collection[str]) -> None:
+    """Writes the main files of a program as it ran, with its overrides; not those that were given as text."""
+    files = OsFileSystem()
+    for path in result.trees:
+        if path not in texts and result.sources[path] != files.read_text(path):
+            mark = b"\xef\xbb\xbf" if files.read_bytes(path).startswith(b"\xef\xbb\xbf") else b""
+            whole_file.save(path, mark + result.sources[path].encode())
 
 
 def _refuse(args: object, names: Iterable[str]) -> None:
@@ -516,7 +540,6 @@ def _variable(each: listing.Variable) -> Variable:
 def _renamed(root: str, symbol: str, texts: Mapping[str, str], new: str, *, on_disk: bool) -> dict[str, str]:
     """The files of a package that change. `symbol` is a variable or schema, `folder:name` one of a folder below."""
     from kcl.tools.lsp.documents import edited
-    from kcl.tools.lsp.outline import top_level
     from kcl.tools.lsp.referring import Refusal, renamed
     from kcl.tools.lsp.sessions import Session
 
@@ -532,9 +555,7 @@ def _renamed(root: str, symbol: str, texts: Mapping[str, str], new: str, *, on_d
     for file, text in texts.items():
         if os.path.dirname(file) != folder:
             continue
-        for found_name, _, offset in top_level(text, name):
-            if found_name != name:
-                continue
+        for offset in _declarations(file, text, name):
             edits = renamed(session, file, offset, new)
             if isinstance(edits, Refusal):
                 raise ServiceError(f"{symbol} is not renamed: {edits.reason}")
@@ -542,3 +563,22 @@ def _renamed(root: str, symbol: str, texts: Mapping[str, str], new: str, *, on_d
                 each: edited(session.documents.text(each) or "", made, session.columns) for each, made in edits.items()
             }
     raise ServiceError(f"{symbol} is not declared in the files given")
+
+
+def _declarations(path: str, text: str, name: str) -> Iterator[int]:
+    """Where a variable, schema or type of the file is declared, under conditions too."""
+    pending: list[ast.Stmt] = list(reversed(parse(SourceFile(path, text)).module.body))
+    while pending:
+        match pending.pop():
+            case ast.Assign(targets=targets):
+                yield from (each.start for each in targets if each.name == name)
+            case ast.Unification(target=target) if target.name == name:
+                yield target.start
+            case (ast.Schema() | ast.Rule()) as statement if statement.name == name:
+                yield statement.name_start
+            case ast.TypeAlias(name=alias, start=start) if alias == name:
+                yield text.index(name, start + len("type"))
+            case ast.If(body=body, orelse=orelse):
+                pending += [*reversed(orelse), *reversed(body)]
+            case _:
+                pass

@@ -81,7 +81,8 @@ def _value(hint: Any, sent: object, where: str) -> Any:
     if get_origin(hint) is dict:
         if not isinstance(sent, Mapping):
             raise BadMessage(f"{where} needs to be an object, got {_kind(sent)}")
-        return {str(key): _value(get_args(hint)[1], each, f"{where}.{key}") for key, each in sent.items()}
+        kinds = get_args(hint)
+        return {_value(kinds[0], key, where): _value(kinds[1], each, f"{where}.{key}") for key, each in sent.items()}
     if is_dataclass(hint):
         return message(cast(Any, hint), sent, where)
     return _scalar(hint, sent, where)
@@ -98,6 +99,8 @@ def _scalar(hint: Any, sent: object, where: str) -> Any:
                 raise BadMessage(f"{where} needs to be base64") from None
     elif type(sent) is hint:
         return sent
+    elif hint is float and type(sent) is int:
+        return float(sent)
     raise BadMessage(f"{where} needs to be {_NAMES[hint]}, got {_kind(sent)}")
 
 

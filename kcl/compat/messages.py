@@ -138,6 +138,7 @@ class ExecProgramResult:
     yaml_result: str = ""
     log_message: str = ""
     err_message: str = ""
+    sourcemap: str = ""
 
 
 @dataclass(slots=True)
@@ -310,17 +311,44 @@ class TestArgs:
 
 @dataclass(slots=True)
 class TestCaseInfo:
-    """`duration` is in microseconds; `error` is "" where the test passed."""
+    """`duration` is in microseconds; `error` is "" where the test passed; `line_hits` counts by `FILE:LINE`."""
 
     name: str = ""
     error: str = ""
     duration: int = 0
     log_message: str = ""
+    line_hits: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FileCoverage:
+    """`line_hits` counts the lines that were reached, from 1."""
+
+    filename: str = ""
+    covered_lines: list[int] = field(default_factory=list)
+    executable_lines: list[int] = field(default_factory=list)
+    line_hits: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CoverageSummary:
+    covered: int = 0
+    executable: int = 0
+    percent: float = 0.0
+
+
+@dataclass(slots=True)
+class TestCoverageReport:
+    files: dict[str, FileCoverage] = field(default_factory=dict)
+    summary: CoverageSummary = field(default_factory=CoverageSummary)
 
 
 @dataclass(slots=True)
 class TestResult:
+    """`coverage` is there where it was asked for."""
+
     info: list[TestCaseInfo] = field(default_factory=list)
+    coverage: TestCoverageReport | None = None
 
 
 @dataclass(slots=True)

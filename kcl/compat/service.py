@@ -45,7 +45,7 @@ class UnknownMethod(KeyError):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """`takes` is the message that is sent, None for an empty one. `writes`: it changes files."""
+    """`takes` is the message that is sent, None for an empty one. `writes`: it changes files, whatever it is sent."""
 
     name: str
     takes: Any
@@ -93,6 +93,15 @@ INSTEAD: Final[Mapping[str, str]] = {
     + "GenerateDoc": "KclService.GetSchemaTypeMapping tells the types of schemas, with what they are documented by",
 }
 """Official methods that are not here, and what there is."""
+
+
+def writes(method: str, params: object) -> bool:
+    """Whether a call may change files."""
+    asked = params if isinstance(params, Mapping) else {}
+    if any(asked.get(each) is True for each in ("print_override_ast", "printOverrideAst")):
+        return True
+    is_dry = any(asked.get(each) is True for each in ("dry_run", "dryRun"))
+    return METHODS[method].writes and not is_dry
 
 
 def call(method: str, params: object, api: API | None = None) -> dict[str, Any]:

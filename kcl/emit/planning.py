@@ -14,6 +14,7 @@ from kcl.records import dataclass
 
 _DROPPED: Final = object()
 _TYPE: Final = "_type"
+_ROLES: Final = "__kcl_info_meta__"
 _AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})
 _CONFIGS: Final = frozenset({KDict, SchemaInstance})
 _FEW: Final = 1_000_000
@@ -32,6 +33,8 @@ class PlanOptions:
     """Drop entries whose value is `[]`, as releases up to 0.4 did."""
     schema_types: bool = False
     """Add to each instance, as `_type`, the schema that it is one of, with its package unless that is the main one."""
+    attribute_roles: bool = False
+    """Add to each instance, as `__kcl_info_meta__`, which of its entries are attributes for who writes XML."""
 
 
 def plan(value: Value, options: PlanOptions) -> Any:
@@ -41,7 +44,7 @@ def plan(value: Value, options: PlanOptions) -> Any:
     Raises KclError when it is too much.
     """
     try:
-        planner = _TypingPlanner if options.schema_types else _Planner
+        planner = _TellingPlanner if options.schema_types or options.attribute_roles else _Planner
         planned = planner(value, options).planned(value)
     except ValueFailure as failure:
         raise KclError((error(Code.EVALUATION, failure.message, None),)) from None
@@ -123,13 +126,23 @@ class _Planner:
         return items
 
 
-class _TypingPlanner(_Planner):
-    __slots__ = ()
+class _TellingPlanner(_Planner):
+    """Adds to instances what their schemas say of them."""
+
+    __slots__ = ("_roles", "_types")
+
+    def __init__(self, whole: Value, options: PlanOptions) -> None:
+        super().__init__(whole, options)
+        self._types, self._roles = options.schema_types, options.attribute_roles
 
     def _dict(self, value: Mapping[str, Value]) -> Any:
         planned = super()._dict(value)
         if isinstance(value, SchemaInstance):
-            planned[_TYPE] = type_name(value, True)
+            marked = [name for name in value.schema.marked if name in planned] if self._roles else []
+            if self._types:
+                planned[_TYPE] = type_name(value, True)
+            if marked:
+                planned[_ROLES] = marked
         return planned
 
 

@@ -177,6 +177,12 @@ class SchemaType:
             self._layout = self._build_layout()
         return self._layout
 
+    @property
+    def marked(self) -> Sequence[str]:
+        """The attributes of its own body that say `@info(type="attr")`."""
+        declared = (each for each in self.node.body if isinstance(each, ast.SchemaAttr) and each.decorators)
+        return tuple(dict.fromkeys(each.name for each in declared if any(map(_is_role, each.decorators))))
+
     def resolve(self, name: ast.Name | ast.Selector) -> SchemaType:
         from kcl.evaluator.type_lowering import find_schema
 
@@ -418,6 +424,11 @@ def _carried(declared: list[RuntimeType | None]) -> list[RuntimeType | None]:
         current = type_ or current
         result.append(current)
     return result
+
+
+def _is_role(decorator: ast.Decorator) -> bool:
+    said = {each.name: each.value for each in decorator.keywords}.get("type")
+    return dotted(decorator.name) == ("info",) and isinstance(said, ast.Str) and said.value == "attr"
 
 
 def dotted(name: ast.Expr) -> tuple[str, ...]:

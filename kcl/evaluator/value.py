@@ -158,6 +158,10 @@ class SchemaDescription(Protocol):
     def package(self) -> str:
         """Dotted path of the package it is declared in, `__main__` for the main package."""
 
+    @property
+    def marked(self) -> Sequence[str]:
+        """The attributes that it declares itself, no base and no mixin, with `@info(type="attr")`."""
+
     def rebuild(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
         """A new instance of this schema from `config`."""
 

@@ -8,20 +8,22 @@ from kcl.records import fields
 from kcl.syntax import ast
 
 _CHILDREN: dict[type, tuple[str, ...]] = {}
+_PLAIN = frozenset(("str", "int", "float", "bool", "str | None", "int | None"))
+"""Types of fields that hold no node, as they are written."""
 
 
 def children(node: ast.Node) -> list[ast.Node]:
     """The nodes right below a node, in the order of the tree's fields."""
     names = _CHILDREN.get(type(node))
     if names is None:
-        names = _CHILDREN[type(node)] = tuple(each.name for each in fields(node) if each.name not in ("start", "end"))
+        names = _CHILDREN[type(node)] = tuple(each.name for each in fields(node) if each.type not in _PLAIN)
     found: list[ast.Node] = []
     for name in names:
         value = getattr(node, name)
-        if isinstance(value, ast.Node):
-            found.append(value)
-        elif isinstance(value, list):
+        if type(value) is list:
             found += [each for each in value if isinstance(each, ast.Node)]
+        elif isinstance(value, ast.Node):
+            found.append(value)
     return found
 
 
@@ -31,4 +33,7 @@ def walk(root: ast.Node) -> Iterator[ast.Node]:
     while pending:
         node = pending.pop()
         yield node
-        pending += reversed(children(node))
+        below = children(node)
+        if below:
+            below.reverse()
+            pending += below

@@ -21,7 +21,7 @@ from anyio.abc import Process
 
 from kcl.bounded import Allowance
 from kcl.bounded.search_path import search_path
-from kcl.compat.service import INSTEAD, METHODS
+from kcl.compat.service import INSTEAD, METHODS, writes
 from kcl.secrecy.rules import SecretRules
 from workbench.engine.compile import shown
 from workbench.engine.compiled import CompileInputs
@@ -63,7 +63,7 @@ async def answer(work: Work, processes: Processes, method: str, params: object) 
                 f"the repository is untrusted, as {session.trust.untrusted}: no official method is answered",
                 hint="wb.compile evaluates a stack of it within bounds",
             )
-        if session.settings.is_read_only and method in METHODS and METHODS[method].writes:
+        if session.settings.is_read_only and method in METHODS and writes(method, params):
             raise CallFailed(NOT_ALLOWED, "this session is read-only (WB_READONLY)")
         allowance, root, rules = session.settings.allowance, session.root, read_masking(session.root)
     answered = await processes.ask({"method": method, "params": params}, allowance, root)
@@ -83,8 +83,7 @@ def _given(params: object, rules: SecretRules) -> frozenset[str]:
 
 
 def _refuse(allowed: Allowed, method: str, params: object) -> None:
-    is_dry = isinstance(params, Mapping) and (params.get("dry_run") or params.get("dryRun")) is True
-    if METHODS[method].writes and not allowed.edits and not is_dry:
+    if writes(method, params) and not allowed.edits:
         raise CallFailed(
             NOT_ALLOWED, f"{method} writes files, and this server writes none: start it with --allow-edits"
         )

@@ -18,6 +18,7 @@ from kcl.tools.lint.subject import Finding, Subject, found, found_at, shortened
 _PURE: Final = frozenset(
     {"abs", "bool", "ceil", "float", "int", "isunique", "len", "max", "min", "round", "sorted", "str", "sum", "typeof"}
 )
+_IFS: Final = (ast.If, ast.ListIf, ast.ConfigIf, ast.IfExpr)
 _PURE_MODULES: Final = frozenset(("math", "regex"))
 _FLIPPED: Final = {
     ast.CompareOp.EQ: ast.CompareOp.EQ,
@@ -30,9 +31,7 @@ _FLIPPED: Final = {
 
 
 def self_comparison(subject: Subject) -> Iterator[Finding]:
-    for node in subject.nodes:
-        if not isinstance(node, ast.Compare):
-            continue
+    for node in subject.nodes.of(ast.Compare):
         for left, right in pairwise([node.left, *node.comparators]):
             text = subject.text[left.start : left.end]
             if text == subject.text[right.start : right.end] and _is_plain(left):
@@ -41,7 +40,7 @@ def self_comparison(subject: Subject) -> Iterator[Finding]:
 
 
 def constant_condition(subject: Subject) -> Iterator[Finding]:
-    for node in subject.nodes:
+    for node in subject.nodes.of(*_IFS, ast.Assert, ast.Check, ast.Quantifier, ast.CompClause):
         match node:
             case ast.If() | ast.ListIf() | ast.ConfigIf() | ast.IfExpr():
                 conditions: list[ast.Expr | None] = [node.cond]
@@ -64,7 +63,7 @@ def constant_condition(subject: Subject) -> Iterator[Finding]:
 def repeated_condition(subject: Subject) -> Iterator[Finding]:
     """Conditions that were asked before: in a chain of ifs, in one `and` or `or`, in the checks of a schema."""
     inner: set[int] = set()
-    for node in subject.nodes:
+    for node in subject.nodes.of(*_IFS, ast.Binary, ast.Schema, ast.Rule):
         match node:
             case ast.If() | ast.ListIf() | ast.ConfigIf() | ast.IfExpr() if id(node) not in inner:
                 yield from _repeated_in_chain(subject, _chain(node, inner))
@@ -79,7 +78,7 @@ def repeated_condition(subject: Subject) -> Iterator[Finding]:
 def contradiction(subject: Subject) -> Iterator[Finding]:
     """What never holds (`x == 1 and x == 2`), what always does (`x != 1 or x != 2`), checks that exclude others."""
     inner: set[int] = set()
-    for node in subject.nodes:
+    for node in subject.nodes.of(ast.Binary, ast.Schema, ast.Rule):
         match node:
             case ast.Binary(op=ast.BinaryOp.AND | ast.BinaryOp.OR as op) if id(node) not in inner:
                 claims = [_claim(each, negated=op is ast.BinaryOp.OR) for each in _operands(node, op, inner)]

@@ -15,11 +15,10 @@ from kcl.loader.program import Module
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.source import FileSystem
-from kcl.syntax.walking import walk
 from kcl.tools.checked import Analysis, analyse
 from kcl.tools.lint.deprecated import Deprecated
 from kcl.tools.lint.rules import ASKED_FOR, RULES
-from kcl.tools.lint.subject import Finding, Subject
+from kcl.tools.lint.subject import Finding, Nodes, Subject
 from kcl.tools.lint.suppressions import apply, read
 from kcl.tools.paths import NoFiles, files_in, found
 from kcl.tools.units import Unit, alone, package_of, unit_of
@@ -178,7 +177,7 @@ def found_in(
     siblings = [each.tree for each in analysis.program.main.modules if each is not module]
     if reached is None:
         rules -= {Code.ALWAYS_OVERRIDDEN}
-    subject = Subject(path, text, tree, siblings, words, tuple(walk(tree)), deprecated or Deprecated(analysis), reached)
+    subject = Subject(path, text, tree, siblings, words, Nodes(tree), deprecated or Deprecated(analysis), reached)
     found: list[Finding] = []
     for code, rule in RULES.items():
         if is_over():

@@ -30,19 +30,18 @@ _DECIMAL: Final = pattern(r"[0-9]+")
 
 
 def bare_number(subject: Subject) -> Iterator[Finding]:
-    constants = {id(each.value) for each in subject.nodes if isinstance(each, ast.Assign) and _is_constant(each)}
+    constants = {id(each.value) for each in subject.nodes.of(ast.Assign) if _is_constant(each)}
     said = {subject.line(each.start) for each in subject.tree.comments}
-    for node in subject.nodes:
+    for node in subject.nodes.of(ast.Int, ast.Entry, ast.SchemaAttr, ast.Keyword, ast.Param, ast.Assign):
         if isinstance(node, ast.Int) and id(node) not in constants:
             if _is_size(subject, node) and subject.line(node.start) not in said:
                 yield _size(subject, node)
         for name, value in _named_values(node):
-            if id(value) in constants or subject.line(value.start) in said:
-                continue
-            if isinstance(value, ast.Str):
-                yield from _size_text(subject, name, value)
-            elif isinstance(value, ast.Int):
-                yield from _seconds(subject, name, value)
+            if isinstance(value, ast.Str | ast.Int) and id(value) not in constants:
+                look = (
+                    _size_text(subject, name, value) if isinstance(value, ast.Str) else _seconds(subject, name, value)
+                )
+                yield from (each for each in look if subject.line(value.start) not in said)
 
 
 def _is_constant(node: ast.Assign) -> bool:

@@ -19,7 +19,7 @@ def always_overridden(subject: Subject) -> Iterator[Finding]:
     if reached is None:
         return
     there = set(parts(subject.tree).points)
-    for node in subject.nodes:
+    for node in subject.nodes.of(ast.Schema, ast.Config, ast.SchemaExpr):
         match node:
             case ast.Schema() if _is_reached(node, reached):
                 yield from _defaults(subject, node, reached)

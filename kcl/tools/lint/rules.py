@@ -47,7 +47,9 @@ def _unused_import(subject: Subject) -> Iterator[Finding]:
     imports = subject.tree.imports()
     if not imports:
         return
-    used = _heads(subject.tree)
+    used = _own_heads(subject)
+    if all(each.name in used for each in imports):
+        return
     for sibling in subject.siblings:
         # An import holds for the files beside it that do not import the name themselves.
         used |= _heads(sibling) - {each.name for each in sibling.imports()}
@@ -58,9 +60,8 @@ def _unused_import(subject: Subject) -> Iterator[Finding]:
 
 
 def _dead_value(subject: Subject) -> Iterator[Finding]:
-    for node in subject.nodes:
-        if isinstance(node, ast.Config):
-            yield from _dead_entries(subject, node)
+    for node in subject.nodes.of(ast.Config):
+        yield from _dead_entries(subject, node)
     for body in _bodies(subject):
         yield from _dead_assignments(subject, body)
 
@@ -95,9 +96,7 @@ def _duplicate_key(subject: Subject) -> Iterator[Finding]:
 
     What `=` replaces is a dead value.
     """
-    for node in subject.nodes:
-        if not isinstance(node, ast.Config):
-            continue
+    for node in subject.nodes.of(ast.Config):
         last: dict[str, ast.Entry] = {}
         for item in node.items:
             key = _static_key(item) if isinstance(item, ast.Entry) else None
@@ -115,7 +114,7 @@ def _twice(subject: Subject, key: str, before: ast.Entry, after: ast.Entry) -> I
     first, second = _scalar(before.value), _scalar(after.value)
     if first is None or second is None:
         return
-    line = subject.text.count("\n", 0, before.start) + 1
+    line = subject.line(before.start)
     if first == second:
         message = f"'{key}' has this value already, from line {line}"
     elif second == _NONE:
@@ -180,7 +179,7 @@ def _unused_variable(subject: Subject) -> Iterator[Finding]:
         for target in statement.targets if isinstance(statement, ast.Assign) else ():
             if target.name.startswith("_") and not target.path and subject.occurrences(target.name) <= 1:
                 yield _unused(subject, target.name, target.start, target.name_end)
-    for node in subject.nodes:
+    for node in subject.nodes.of(ast.Schema, ast.Lambda):
         if isinstance(node, ast.Schema):
             for each in node.body:
                 if isinstance(each, ast.Assign):
@@ -211,7 +210,7 @@ def _shadowed_import(subject: Subject) -> Iterator[Finding]:
     imported = {each.name: each for each in subject.tree.imports()}
     if not imported:
         return
-    for node in subject.nodes:
+    for node in subject.nodes.of(ast.Param, ast.CompClause, ast.Quantifier, ast.Lambda):
         match node:
             case ast.Param():
                 names = [(node.name, node.start)]
@@ -233,7 +232,7 @@ def _shadowed_import(subject: Subject) -> Iterator[Finding]:
 
 
 def _deprecated(subject: Subject) -> Iterator[Finding]:
-    for use in subject.deprecated.uses(subject.path, subject.nodes):
+    for use in subject.deprecated.uses(subject.path, subject.nodes.all):
         yield found_at(Code.DEPRECATED, use.message, subject, use.start, use.end)
 
 
@@ -261,6 +260,13 @@ ASKED_FOR: Final = frozenset((Code.MISSING_DOCUMENTATION,))
 """Rules that look only where somebody asks for them."""
 
 
+def _own_heads(subject: Subject) -> set[str]:
+    """As `_heads`, of the file that is looked at."""
+    keys = {id(each.key) for each in subject.nodes.of(ast.Entry)}
+    names = {each.id for each in subject.nodes.of(ast.Name) if id(each) not in keys}
+    return names | {each.names[0] for each in subject.nodes.of(ast.NamedType)}
+
+
 def _heads(tree: ast.Module) -> set[str]:
     """The names that a file reads, but keys of configurations, which read nothing."""
     found: set[str] = set()
@@ -281,9 +287,7 @@ def _heads(tree: ast.Module) -> set[str]:
 
 def _bodies(subject: Subject) -> Iterator[Sequence[ast.Stmt]]:
     yield subject.tree.body
-    for node in subject.nodes:
-        if isinstance(node, ast.Lambda):
-            yield node.body
+    yield from (each.body for each in subject.nodes.of(ast.Lambda))
 
 
 def _declarations(body: Sequence[ast.Stmt]) -> Iterator[ast.Stmt]:
@@ -316,7 +320,7 @@ def _reads(config: ast.Config, key: str) -> int:
 
 
 def _overridden(subject: Subject, name: str, before: ast.Node, after: ast.Node) -> Finding:
-    line = subject.text.count("\n", 0, after.start) + 1
+    line = subject.line(after.start)
     message = f"this value of '{name}' is never seen: line {line} replaces it"
     return found(Code.DEAD_VALUE, message, subject, before)
 

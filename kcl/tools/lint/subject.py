@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeVar, cast
 
-from kcl.diagnostics import Code, Diagnostic, Span, warning
+from kcl.diagnostics import Code, Diagnostic, Span, position, warning
 from kcl.evaluator.coverage import Reached
 from kcl.records import dataclass
 from kcl.syntax import ast
+from kcl.syntax.walking import walk
 from kcl.tools.lint.deprecated import Deprecated
 from kcl.tools.migrate import Edit
 
 _MOST_CHARACTERS: Final = 60
+_Kind = TypeVar("_Kind", bound=ast.Node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,23 @@ class Finding:
         return self.diagnostic.primary
 
 
+class Nodes:
+    """All nodes of a tree, outer before inner. Most rules look at few kinds of them."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.all: Sequence[ast.Node] = tuple(walk(tree))
+        self._by_kind: dict[type, list[tuple[int, ast.Node]]] = {}
+        for at, node in enumerate(self.all):
+            self._by_kind.setdefault(type(node), []).append((at, node))
+
+    def of(self, *kinds: type[_Kind]) -> list[_Kind]:
+        """Those of some kinds, in the order of all."""
+        found = [pair for kind in kinds for pair in self._by_kind.get(kind, ())]
+        if len(kinds) > 1:
+            found.sort(key=itemgetter(0))
+        return cast("list[_Kind]", [node for _, node in found])
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A file to look at.
@@ -41,8 +61,7 @@ class Subject:
     tree: ast.Module
     siblings: Sequence[ast.Module]
     occurrences: Callable[[str], int]
-    nodes: Sequence[ast.Node]
-    """All of the tree: what most rules go through."""
+    nodes: Nodes
     deprecated: Deprecated
     """What the program uses that its authors want to take away."""
     reached: Mapping[str, Reached] | None = None
@@ -50,7 +69,7 @@ class Subject:
 
     def line(self, offset: int) -> int:
         """The number of the line that a character stands on, from 1."""
-        return self.text.count("\n", 0, offset) + 1
+        return position(self.text, offset).line
 
 
 def found(code: Code, message: str, subject: Subject, node: ast.Node, edits: tuple[Edit, ...] = ()) -> Finding:

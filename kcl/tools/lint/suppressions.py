@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kcl.diagnostics import Code, Diagnostic, Span, warning
+from kcl.diagnostics import Code, Diagnostic, Span, position, warning
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.syntax import ast
@@ -53,7 +53,7 @@ def read(path: str, text: str, comments: Iterable[ast.Comment]) -> tuple[list[Su
         if not (allowed[3] or "").strip():
             wrong.append(_unfit("a finding is allowed for a reason: add 'because ...'", span))
             continue
-        line = 0 if allowed[1] == "allow-file" else _line(lines, text.count("\n", 0, comment.start))
+        line = 0 if allowed[1] == "allow-file" else _line(lines, position(text, comment.start).line - 1)
         found.append(Suppression(span, frozenset(_BY_NAME[each] for each in names), line))
     return found, wrong
 
@@ -66,7 +66,7 @@ def apply(
     left = []
     for diagnostic in diagnostics:
         assert diagnostic.primary is not None, "a finding of a rule has a place"
-        line = text.count("\n", 0, diagnostic.primary.start) + 1
+        line = position(text, diagnostic.primary.start).line
         allowing = [each for each in every if diagnostic.code in each.codes and each.line in (0, line)]
         for each in allowing:
             each.is_used = True

@@ -49,10 +49,16 @@ def schemas(text: str, path: str) -> Sequence[str]:
 
 
 class Validator:
-    """Validates documents against one schema; what was loaded for one serves the next."""
+    """Validates documents against one schema; what was loaded for one serves the next.
 
-    def __init__(self, schema: SchemaFile, environment: Mapping[str, str]) -> None:
+    `packages` are folders of packages that the schema's file imports, by name.
+    """
+
+    def __init__(
+        self, schema: SchemaFile, environment: Mapping[str, str], packages: Mapping[str, str] | None = None
+    ) -> None:
         self._schema = schema
+        self._packages = packages or {}
         self._environment = environment
         self._cache = ParseCache()
         self._folder = os.path.dirname(schema.path)
@@ -84,6 +90,7 @@ class Validator:
                 [*self._files, _FILE],
                 work_dir=self._folder,
                 texts={_FILE: written.text},
+                package_maps=self._packages,
                 vendor_dir=downloaded_folder(self._environment),
                 cache=self._cache,
                 observation=self._observation,

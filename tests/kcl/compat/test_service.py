@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from kcl.compat import api
 from kcl.compat.json_form import BadMessage
 from kcl.compat.plugin import Registered
-from kcl.compat.service import INSTEAD, METHODS, UnknownMethod, call
+from kcl.compat.service import INSTEAD, METHODS, UnknownMethod, call, writes
 from kcl.records import fields
+from tests.kcl.conformance import ROOT
 
 
 def official_messages() -> Any:
@@ -23,7 +25,8 @@ def official_messages() -> Any:
 def test_a_program_is_run() -> None:
     answer = call("KclService.ExecProgram", {"k_filename_list": ["t.k"], "k_code_list": ["a = option('n')"],
                                              "args": [{"name": "n", "value": "3"}]})  # fmt: skip
-    assert answer == {"json_result": '{"a": 3}', "yaml_result": "a: 3", "log_message": "", "err_message": ""}
+    texts = {"json_result": '{"a": 3}', "yaml_result": "a: 3"}
+    assert answer == texts | {"log_message": "", "err_message": "", "sourcemap": ""}
 
 
 def test_names_may_be_written_as_protobuf_writes_them() -> None:
@@ -56,10 +59,46 @@ def test_what_is_not_the_message_is_refused_with_its_place(sent: object, said: s
         call("KclService.ExecProgram", sent)
 
 
-@pytest.mark.parametrize("field", ["emit_attribute_metadata", "print_override_ast"])
-def test_what_would_not_be_heeded_is_refused(field: str) -> None:
+REFUSED: dict[str, dict[str, Any]] = {
+    "LoadPackage load_builtin": {"parse_args": {"paths": ["t.k"], "sources": ["a = 1"]}, "load_builtin": True},
+    "LoadPackage with_ast_index": {"parse_args": {"paths": ["t.k"], "sources": ["a = 1"]}, "with_ast_index": True},
+    "ListVariables merge_program": {"files": [], "options": {"merge_program": True}},
+    "ExecProgram format": {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], "format": "toml"},
+    "ExecProgram error_format": {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], "error_format": "x"},
+    "ExecProgram overrides": {
+        "k_filename_list": ["t.k"], "k_code_list": ["a = 1"], "compile_only": True, "overrides": ["a=2"]
+    },
+    "GetSchemaTypeMapping overrides": {
+        "exec_args": {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], "overrides": ["a=2"]}
+    },
+    "GetSchemaTypeMappingUnderPath sourcemap_output": {
+        "exec_args": {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], "sourcemap_output": "m"}
+    },
+    "Test exec_args": {"pkg_list": [], "exec_args": {"sort_keys": True}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_what_would_not_be_heeded_is_refused(asked: str) -> None:
+    method, field = asked.split()
     with pytest.raises(api.ServiceError, match=field):
-        call("KclService.ExecProgram", {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], field: True})
+        call(f"KclService.{method}", REFUSED[asked])
+
+
+def test_the_documentation_says_of_every_field_whether_it_is_heeded() -> None:
+    rows = [
+        line.split("|")[1:5] for line in (ROOT / "docs" / "compat.md").read_text().splitlines() if "Args` |" in line
+    ]
+    rows += [["ListVariablesOptions", "", "`merge_program`", ""]]
+    table = {row[0].strip(" `"): [set(re.findall(r"`(\w+)`", cell)) for cell in row[1:]] for row in rows}
+    taken = {method.takes.__name__: method.takes for method in METHODS.values() if method.takes is not None}
+    taken["ListVariablesOptions"] = api.ListVariablesOptions
+    assert table.keys() == taken.keys()
+    for name, (heeded, refused, rest) in table.items():
+        assert heeded | refused | (rest - {"list_options"}) == {each.name for each in fields(taken[name])}, name
+        assert not heeded & refused
+    refused_fields = {each.split()[1] for each in REFUSED}
+    assert {field for _, refused, _ in table.values() for field in refused} <= refused_fields
 
 
 TYPED = """\
@@ -87,6 +126,119 @@ def test_the_schema_of_each_instance_is_told_as_the_official_client_tells_it() -
     assert (theirs.json_result, theirs.yaml_result) == (ours["json_result"], ours["yaml_result"])
 
 
+PLACED = """\
+import math
+
+schema S:
+    x: int
+    y?: int
+b: S {x = 1}
+b: S {
+    y = 2
+}
+_hidden = 1
+a = 'x\\ny'
+if math.ceil(0.5) == 1:
+    c = [1, {d = _hidden}]
+e = {}
+"""
+
+
+@pytest.mark.parametrize("more", [{}, {"sort_keys": True}, {"path_selector": ["a"]}, {"format": "json"}], ids=str)
+def test_lines_of_the_output_are_told_as_officially(more: dict[str, Any]) -> None:
+    sent = {"k_filename_list": ["t.k"], "k_code_list": [PLACED], "sourcemap_output": "out.map", **more}
+    ours = call("KclService.ExecProgram", sent)
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    theirs = kcl_lib.API().exec_program(kcl_lib.ExecProgramArgs(**sent))
+    assert ours["sourcemap"] == theirs.sourcemap
+    assert (theirs.json_result, theirs.yaml_result) == (ours["json_result"], ours["yaml_result"])
+    assert bool(ours["sourcemap"]) is (more != {"format": "json"})
+
+
+MARKED = """\
+schema Base:
+    @info(type="attr")
+    b?: str = "b"
+mixin XMixin:
+    @info(type="attr")
+    x?: str = "x"
+schema M(Base):
+    mixin [XMixin]
+    @info(type="attr")
+    m?: str = "m"
+    @info(type="attr")
+    unset?: str
+    @info(type="attr")
+    nothing?: str = None
+    @info(type="attr")
+    _p?: int = 1
+    @info("attr")
+    other?: int = 2
+    inner?: [M]
+a = M {inner = [M {}]}
+b: M = {unset = "u"}
+c = {k = M {m = "q"} | {m = "r"}}
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"include_schema_type_path": True}, {"sort_keys": True}, {"disable_none": True}, {"show_hidden": True}],
+    ids=str,
+)
+def test_attributes_for_xml_are_marked_as_officially(more: dict[str, Any]) -> None:
+    sent = {"k_filename_list": ["t.k"], "k_code_list": [MARKED], "emit_attribute_metadata": True, **more}
+    ours = call("KclService.ExecProgram", sent)
+    assert '"__kcl_info_meta__": ["m"' in ours["json_result"] or "show_hidden" in more
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    theirs = kcl_lib.API().exec_program(kcl_lib.ExecProgramArgs(**sent))
+    assert (theirs.json_result, theirs.yaml_result) == (ours["json_result"], ours["yaml_result"])
+
+
+@pytest.mark.parametrize("form", ["", "json", "yaml"])
+@pytest.mark.parametrize("without_yaml", [False, True])
+def test_results_are_given_in_the_format_that_is_asked_for(form: str, without_yaml: bool) -> None:
+    sent = {"k_filename_list": ["t.k"], "k_code_list": ["a = 1"], "format": form, "disable_yaml_result": without_yaml}
+    ours = call("KclService.ExecProgram", sent)
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    theirs = kcl_lib.API().exec_program(kcl_lib.ExecProgramArgs(**sent))
+    assert theirs.json_result == ours["json_result"]
+    if form or not without_yaml:  # officially it is given all the same
+        assert theirs.yaml_result == ours["yaml_result"]
+    else:
+        assert ours["yaml_result"] == ""
+
+
+def test_overrides_are_written_where_that_is_asked_for(tmp_path: Path) -> None:
+    main, other = tmp_path / "main.k", tmp_path / "other.k"
+    main.write_text("# kept\na   = {b = 1}  # too\n")
+    other.write_text("c = 1\n")
+    sent = {"k_filename_list": [str(main), str(other)], "overrides": ["a.b=2"]}
+    assert call("KclService.ExecProgram", sent)["yaml_result"] == "a:\n  b: 2\nc: 1"
+    assert "b = 1" in main.read_text()
+    assert not writes("KclService.ExecProgram", sent)
+    written = sent | {"print_override_ast": True}
+    assert call("KclService.ExecProgram", written)["yaml_result"] == "a:\n  b: 2\nc: 1"
+    assert (main.read_text(), other.read_text()) == ("# kept\na   = {b = 2}  # too\n", "c = 1\n")
+    assert writes("KclService.ExecProgram", written)
+    wrong = written | {"overrides": ["a.b=3", "c=a.b.d.e"]}
+    with pytest.raises(api.ServiceError):
+        call("KclService.ExecProgram", wrong)
+    assert main.read_text() == "# kept\na   = {b = 2}  # too\n"
+
+
+def test_options_of_texts_and_packages_of_a_schema_are_heeded(tmp_path: Path) -> None:
+    asked = {"paths": ["nowhere.k"], "sources": ["a = option('one', default=2)"]}
+    (option,) = call("KclService.ListOptions", asked)["options"]
+    assert (option["name"], option["default_value"]) == ("one", "2")
+    (tmp_path / "part.k").write_text("schema P:\n    n: int\n")
+    packages = [{"pkg_name": "part", "pkg_path": str(tmp_path)}]
+    code = "import part\nschema S:\n    p: part.P\n"
+    for number, expected in ((1, True), ("x", False)):
+        sent = {"code": code, "data": json.dumps({"p": {"n": number}}), "schema": "S", "external_pkgs": packages}
+        assert call("KclService.ValidateCode", sent)["success"] is expected
+
+
 def test_a_program_that_is_only_compiled_is_not_run() -> None:
     code = "a = 1\nassert a == 2\n"
     sent = {"k_filename_list": ["t.k"], "k_code_list": [code], "compile_only": True}
@@ -107,6 +259,27 @@ def test_a_report_of_tests_is_the_official_one() -> None:
     kcl_lib = pytest.importorskip("kcl_lib.api")
     result = kcl_lib.TestResult(info=[kcl_lib.TestCaseInfo(**each) for each in cases])
     assert kcl_lib.API().format_test_report(kcl_lib.FormatTestReportArgs(result=result)).report == said
+
+
+def test_lines_that_tests_reach_are_told(tmp_path: Path) -> None:
+    code, tests = tmp_path / "code.k", tmp_path / "code_test.k"
+    code.write_text("f = lambda n: int -> int {\n    _x = 0\n    if n > 1:\n        _x = 5\n    n + _x\n}\n")
+    tests.write_text("test_f = lambda {\n    assert f(0) == 0\n}\n")
+    result = call("KclService.Test", {"pkg_list": [str(tmp_path)], "coverage": True})
+    (info,), files = result["info"], result["coverage"]["files"]
+    assert info["error"] == ""
+    assert info["line_hits"][f"{code}:5"] == 1
+    reached = files[str(code)]
+    assert 4 in reached["executable_lines"] and 4 not in reached["covered_lines"]
+    assert {2, 3, 5} <= set(reached["covered_lines"])
+    assert result["coverage"]["summary"]["executable"] == sum(len(each["executable_lines"]) for each in files.values())
+    said = call("KclService.FormatTestReport", {"result": json.loads(json.dumps(result))})["report"]
+    assert f"  {code}: " in said
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    json_format = pytest.importorskip("google.protobuf.json_format")
+    theirs = json_format.ParseDict(result, kcl_lib.TestResult())
+    assert kcl_lib.API().format_test_report(kcl_lib.FormatTestReportArgs(result=theirs)).report == said
+    assert "coverage" not in call("KclService.Test", {"pkg_list": [str(tmp_path)]})
 
 
 def test_methods_that_are_not_there_name_what_is() -> None:

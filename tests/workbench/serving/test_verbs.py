@@ -14,6 +14,7 @@ from runtimes.sandbox.api.disturbances import Disturbance
 from tests.kcl.conformance import ROOT
 from tests.workbench.cli.command import Wb
 from tests.workbench.cli.conftest import Place
+from tests.workbench.cli.test_impact import commit, git
 from tests.workbench.serving.conftest import Served, serve
 from workbench.serving.methods import METHODS
 from workbench.serving.plans import LASTS_SECONDS, MOST_PLANS
@@ -35,6 +36,15 @@ async def test_answers_are_those_of_the_command_line(place: Place) -> None:
         assert given["status"] == "unknown" and given == (await place("outputs", "web/dev", "-o", "json")).json()
         told = await server("wb.impact", files=["web/dev/main.k"])
         assert (told["code"], "git" in told["message"]) == (-32000, True)  # there is no checkout to compare with
+        asked = ("web/dev", "Deployment/front", "spec.replicas")
+        led = await server("wb.explain", **dict(zip(("stack", "resource", "path"), asked, strict=True)))
+        assert "web/dev/main.k" in json.dumps(led) and "web/dev/main.k" in (await place("explain", *asked)).out
+        git(place.root, "init", "-q")
+        commit(place.root)
+        place.edit("web/dev/main.k", "replicas = 1", "replicas = 2")
+        changed = await server("wb.impact", files=["web/dev/main.k"])
+        assert (changed["status"], changed["stacks"][0]["state"]) == ("different", "changed")
+        assert _lasting(changed) == _lasting((await place("impact", "web/dev/main.k", "-o", "json")).json())
 
 
 def _lasting(document: Any) -> Any:
@@ -172,6 +182,8 @@ async def test_fields_are_set_only_where_edits_are_allowed(place: Place) -> None
         assert (await server("wb.set", **edit, write=True))["code"] == -32002
         sent = {"file": "web/dev/main.k", "specs": ["front.replicas=4"]}
         assert (await server("KclService.OverrideFile", **sent))["code"] == -32002
+        run = {"k_filename_list": ["web/dev/main.k"], "overrides": ["front.replicas=4"], "printOverrideAst": True}
+        assert (await server("KclService.ExecProgram", **run))["code"] == -32002
     assert (place.root / "web/dev/main.k").read_text() == before
     async with serve("--allow-edits") as server:
         assert (await server("wb.set", **edit, write=True))["written"] is True
