@@ -33,6 +33,7 @@ from runtimes.base import (
 )
 from runtimes.base.secret_texts import secret_texts, telling
 from workbench.engine import values
+from workbench.engine.ending import why_ending
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.identities import follow, identify
 from workbench.engine.masking import sealed_in, secrets_at
@@ -226,6 +227,9 @@ class _Reading:
         if isinstance(live, LiveResource) and released.uid and live.identity.uid != released.uid:
             why = f"{address} is another one than release {self._release.revision} left there"
             return NoOutput(why, f"look what made it, and apply {self._stack.name} again")
+        if isinstance(live, LiveResource) and (why := why_ending(live)):
+            again = f"apply {self._stack.name} again when it is gone"
+            return NoOutput(f"{address} is being deleted ({why})", again)
         return live
 
     async def _object(self, address: Address) -> LiveResource | NoOutput | None:

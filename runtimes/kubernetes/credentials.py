@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -34,6 +35,7 @@ from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection, ExecPl
 EXEC_TIMEOUT_SECONDS = 60.0
 _TOKEN_FILE_LIFE_SECONDS = 60.0
 _EARLY_SECONDS = 30.0
+_MOST_OUTPUT_BYTES = 1_000_000
 _LONG_WORD = re.compile(r"[A-Za-z0-9+/_=.\-]{16,}")
 
 
@@ -152,6 +154,9 @@ class Credentials:
             case None:
                 return Grant({}, certificate, None)
             case Token(value):
+                if not _can_be_sent(value):
+                    said = f"the token of context {self._connection.context!r} is none: it can't be sent"
+                    raise Misconfigured(said, target=self._place)
                 return Grant({"Authorization": f"Bearer {value}"}, certificate, None)
             case TokenFile(path):
                 try:
@@ -159,6 +164,8 @@ class Credentials:
                 except (OSError, UnicodeDecodeError) as error:
                     reason = getattr(error, "strerror", None) or "not a token"
                     raise Misconfigured(f"token file {path} cannot be read: {reason}", target=self._place) from None
+                if not _can_be_sent(value):
+                    raise Misconfigured(f"token file {path} cannot be read: not a token", target=self._place)
                 return Grant(
                     {"Authorization": f"Bearer {value}"}, certificate, time.monotonic() + _TOKEN_FILE_LIFE_SECONDS
                 )
@@ -187,7 +194,11 @@ class Credentials:
             raise Unauthenticated(
                 f"credential program {plugin.command!r} did not print an ExecCredential", target=self._place
             ) from None
-        token = status.get("token")
+        token = status.get("token") or ""
+        if not isinstance(token, str) or (token and not _can_be_sent(token)):
+            raise Unauthenticated(
+                f"the token of credential program {plugin.command!r} is none: it can't be sent", target=self._place
+            )
         certificate = self._connection.certificate
         if status.get("clientCertificateData") and status.get("clientKeyData"):
             certificate = ClientCertificate(str(status["clientCertificateData"]), str(status["clientKeyData"]))
@@ -231,17 +242,21 @@ class Credentials:
             ) from None
         try:
             async with asyncio.timeout(EXEC_TIMEOUT_SECONDS):
-                output, complaint = await process.communicate()
+                output, complaint = await asyncio.gather(_read(process, process.stdout), _read(process, process.stderr))
+                await process.wait()
         except TimeoutError:
             raise Unauthenticated(
                 f"credential program {plugin.command!r} did not answer within {EXEC_TIMEOUT_SECONDS:g} s",
                 target=self._place,
             ) from None
         finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+            _kill(process)
+            await process.wait()
+        if len(output) > _MOST_OUTPUT_BYTES:
+            raise Unauthenticated(
+                f"credential program {plugin.command!r} printed more than {_MOST_OUTPUT_BYTES / 1_000_000:g} MB",
+                target=self._place,
+            )
         if process.returncode:
             raise Unauthenticated(
                 f"credential program {plugin.command!r} ended with status {process.returncode}{_last_words(complaint)}",
@@ -249,6 +264,30 @@ class Credentials:
                 hint=plugin.install_hint or "run it by hand, or log in again",
             )
         return output
+
+
+def _can_be_sent(token: str) -> bool:
+    """Whether it can stand in a header: a line break would begin another one."""
+    return bool(token) and token.isascii() and token.isprintable()
+
+
+async def _read(process: asyncio.subprocess.Process, pipe: asyncio.StreamReader | None) -> bytes:
+    """Reads a pipe to its end. A program that prints more than any credentials have is ended, whatever it prints."""
+    assert pipe is not None, "both are pipes"
+    content = bytearray()
+    while chunk := await pipe.read(65536):
+        content += chunk
+        if len(content) > _MOST_OUTPUT_BYTES:
+            _kill(process)
+            break
+    return bytes(content)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Ends a program that has not ended, with what it started in its session."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _program(command: str) -> str:

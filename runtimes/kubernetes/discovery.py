@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcl.records import dataclass
-from runtimes.base import NotThere, RuntimeFailure
+from runtimes.base import NotThere, Overloaded, RuntimeFailure
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Transport, path_of
 
@@ -45,6 +45,16 @@ class ApiResource:
         """The path of one object, or without `name` of a collection; `namespace` "" spans all namespaces."""
         scope = ("namespaces", namespace) if self.is_namespaced and namespace else ()
         return _root(self.api_version) + path_of(*scope, self.plural, name, subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """All kinds that are served. `silent` are versions that another server serves behind this one, which is away: what
+    they have nobody knows.
+    """
+
+    kinds: tuple[ApiResource, ...]
+    silent: tuple[str, ...] = ()
 
 
 class Discovery:
@@ -76,6 +86,17 @@ class Discovery:
         return kind in await self._kinds(api_version, again=True)
 
     async def every(self) -> tuple[ApiResource, ...]:
+        """Returns all kinds as `served` does; raises `Overloaded` where some are not known."""
+        found = await self.served()
+        if found.silent:
+            raise Overloaded(
+                f"what {found.silent[0]} has is not known: the server behind it does not answer",
+                target=self._transport.place,
+                hint="kubectl get apiservice tells which one is not available",
+            )
+        return found.kinds
+
+    async def served(self) -> Served:
         """Returns each kind once, in the first version of its group that has it: the preferred one, most often.
 
         Who wants one kind meanwhile waits for this answer instead of asking for its group version.
@@ -86,7 +107,7 @@ class Discovery:
         finally:
             asking.set()
 
-    async def _every(self) -> tuple[ApiResource, ...]:
+    async def _every(self) -> Served:
         core, groups = await together(
             *(self._transport.call("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis"))
         )
@@ -99,7 +120,7 @@ class Discovery:
             if not _is_aggregated(groups.body):
                 served.update((version, None) for version in _listed_versions(groups.body))
         unknown = [version for version, kinds in served.items() if kinds is None]
-        fetched = await together(*(self._kinds(version, again=True) for version in unknown))
+        fetched = await together(*(self._kinds_if_answered(version) for version in unknown))
         served.update(dict(zip(unknown, fetched, strict=True)))
         found: dict[tuple[str, str], ApiResource] = {}
         for version, kinds in served.items():
@@ -107,7 +128,13 @@ class Discovery:
                 found.setdefault((version.rpartition("/")[0], kind), resource)
         if not found:  # taken for an answer, it would say that there is nothing of any kind
             raise self._no_api("says that it serves nothing")
-        return tuple(found.values())
+        return Served(tuple(found.values()), tuple(version for version, kinds in served.items() if kinds is None))
+
+    async def _kinds_if_answered(self, api_version: str) -> dict[str, ApiResource] | None:
+        try:
+            return await self._kinds(api_version, again=True)
+        except Overloaded:
+            return None
 
     async def _kinds(self, api_version: str, *, again: bool = False) -> dict[str, ApiResource]:
         async with self._locks.setdefault(api_version, asyncio.Lock()):

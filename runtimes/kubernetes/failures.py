@@ -43,6 +43,16 @@ _STRUCTURE = re.compile(
 _QUOTED = re.compile(r'Invalid value: (?:"(?:[^"\\]|\\.)*"|[^\s:"]+)(?=: )')
 
 
+_DENIED = re.compile(r'admission webhook "[^"]*" denied the request')
+_NO_RIGHT = re.compile(r'\b[Uu]ser "[^"]*" cannot ')
+_WEBHOOK_AWAY = "a webhook that the cluster asks could not be reached, or failed: look at who serves it"
+_TOO_LARGE = "a cluster keeps no object of more than 1.5 MB, which no dry run says: split it"
+_NO_DRY_RUN = (
+    "without a dry run nobody knows what an apply would do: a webhook without side effects says sideEffects: None in "
+    "its configuration"
+)
+
+
 class Expired(RuntimeFailure):
     """The version or continue token is older than what the server remembers (HTTP 410): list again."""
 
@@ -93,6 +103,8 @@ def failure(
         if isinstance(cause, Mapping)
     )
     where = {"target": target, "subject": subject}
+    if hint := _hint_of_admission(code, message):
+        return Rejected(message, causes=_pairs(causes), hint=hint, **where)
     match code:
         case 401:
             who = f"context {context!r}" if context else "the kubeconfig"
@@ -103,7 +115,7 @@ def failure(
             )
         case 403 if "system:anonymous" in message:
             return Unauthenticated(message, hint="the kubeconfig's user has no credentials", **where)
-        case 403 if " cannot " in message:
+        case 403 if _NO_RIGHT.search(message):
             return Forbidden(message, hint="ask for this right, or use another context", **where)
         case 403:
             return Rejected(message, causes=_pairs(causes), hint=_refusal_hint(message), **where)
@@ -133,14 +145,26 @@ def failure(
             return Overloaded(message, hint="the API server asks to come back later; try again in a moment", **where)
         case 500 if _UNTYPED.search(message) or _UNREADABLE.search(message):
             return Rejected(message, causes=_pairs(causes), hint="the object does not fit the kind's schema", **where)
-        case 500 if "webhook" in message:
-            return Rejected(message, causes=_pairs(causes), hint="an admission webhook could not be reached", **where)
         case 504:
             hint = "the API server did not finish in time"
             return Unreachable(message, target=target, subject=subject, hint=hint, is_uncertain=True)
         case 400 | 405 | 406 | 413 | 415 | 422:
             return Rejected(message, causes=_pairs(causes), **where)
     return RuntimeFailure(f"{message} (HTTP {code}{', ' + reason if reason else ''})", **where)
+
+
+def _hint_of_admission(code: int, message: str) -> str:
+    """What to do about an object that the server would take, and its webhooks or its storage do not; else ""."""
+    if _DENIED.match(message):
+        return "a webhook of the cluster refuses it"  # with whatever code and reason it chose
+    match code:
+        case 400 if "does not support dry run" in message:
+            return _NO_DRY_RUN
+        case 500 if "etcdserver: request is too large" in message:
+            return _TOO_LARGE
+        case 500 if "webhook" in message and not (_UNTYPED.search(message) or _UNREADABLE.search(message)):
+            return _WEBHOOK_AWAY
+    return ""
 
 
 def _safe(text: Any, secrets: Sequence[str]) -> str:

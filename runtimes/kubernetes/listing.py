@@ -44,6 +44,7 @@ class KindLists:
     def __init__(self, client: Client, *, namespace: str = "", labels: str = "", first: Collection[Kind] = ()) -> None:
         self._client, self._namespace, self._labels, self._first = client, namespace, labels, first
         self._lists: dict[Kind, _List] = {}
+        self._silent: tuple[str, ...] = ()
         self._failure: RuntimeFailure | None = None
         self._are_kinds_known = asyncio.Event()
 
@@ -53,7 +54,8 @@ class KindLists:
         A kind that may not be listed is one of which nothing is known; any other failure concerns all of them.
         """
         try:
-            kinds = [each for each in await self._client.discovery.every() if self._may_hold(each)]
+            served = await self._client.discovery.served()
+            self._silent, kinds = served.silent, [each for each in served.kinds if self._may_hold(each)]
         except RuntimeFailure as error:
             self._failure, kinds = error, []
         kinds.sort(key=lambda each: _kind(each) not in self._first)
@@ -78,14 +80,18 @@ class KindLists:
         return found.items
 
     async def all(self) -> tuple[list[Object], tuple[str, ...]]:
-        """Waits for the objects of all lists, and the kinds that may not be listed; raises `RuntimeFailure`."""
+        """Waits for the objects of all lists, and the kinds that may not be listed; raises `RuntimeFailure`.
+
+        Of a version that another server serves, and that is away, all kinds are such.
+        """
         await self._are_kinds_known.wait()
         for each in self._lists.values():
             await each.has_ended.wait()
         if self._failure is not None:
             raise self._failure
         found = [one for each in self._lists.values() for one in each.items or ()]
-        return found, tuple(sorted({each.resource.kind for each in self._lists.values() if each.is_refused}))
+        refused = {each.resource.kind for each in self._lists.values() if each.is_refused}
+        return found, tuple(sorted(refused | {f"all of {each}" for each in self._silent}))
 
     def kinds(self) -> frozenset[tuple[str, str]]:
         """Returns group and name of the kinds that were listed; to be asked after `all`."""

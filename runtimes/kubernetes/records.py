@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from runtimes.base import KubernetesId, Moved
+from runtimes.base import KubernetesId, Moved, RuntimeFailure
 from runtimes.base.records import Lease, StoredSecret
 from runtimes.kubernetes.client import Client, Object
 from runtimes.kubernetes.discovery import ApiResource
@@ -43,12 +43,13 @@ class KubernetesRecords:
 
     async def create_secret(self, secret: StoredSecret) -> str:
         made = await self._client.once("POST", _id("Secret", secret), _secret_body(secret), manager=MANAGER)
-        return _version(made)
+        return _version(self._that(_id("Secret", secret), made))
 
     async def replace_secret(self, secret: StoredSecret) -> str:
         body = _secret_body(secret)
         body["metadata"]["resourceVersion"] = secret.version
-        return _version(await self._client.once("PUT", _id("Secret", secret), body, manager=MANAGER))
+        made = await self._client.once("PUT", _id("Secret", secret), body, manager=MANAGER)
+        return _version(self._that(_id("Secret", secret), made))
 
     async def delete_secret(self, namespace: str, name: str, version: str) -> None:
         await self._client.delete(KubernetesId("v1", "Secret", namespace, name), uid=None, version=version)
@@ -73,7 +74,15 @@ class KubernetesRecords:
         written = await self._client.once(
             "PUT" if lease.version else "POST", _id("Lease", lease), body, manager=MANAGER
         )
-        return _lease(lease.namespace, lease.name, written)
+        return _lease(lease.namespace, lease.name, self._that(_id("Lease", lease), written))
+
+    def _that(self, id_: KubernetesId, written: Object) -> Object:
+        """Returns what was written. Raises `RuntimeFailure` for another answer: whether it was written is not known."""
+        metadata = _mapping(written.get("metadata"))
+        if (written.get("kind"), metadata.get("name")) != (id_.kind, id_.name) or not _version(written):
+            said = "the server answered with another thing than what was to be written"
+            raise RuntimeFailure(said, target=self.place, subject=str(id_))
+        return written
 
     async def make_namespace(self, name: str) -> None:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": _MANAGED_BY}}

@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kcl.records import dataclass, field, replace
+from runtimes.base import RuntimeFailure
 
+MOST_OUTPUT_BYTES = 256_000_000
+"""Of what is read at once: what Python makes of it takes several times as much memory."""
+_CHUNK_BYTES = 1 << 16
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 10.0
 _MEMBERS_GRACE_SECONDS = 2.0
@@ -159,13 +163,14 @@ async def start_waiting(command: Command, *, output: Path, errors: Path) -> Runn
 
 
 async def run(command: Command, *, patience_seconds: float | None = None) -> Completed:
-    """Runs it to its end and returns what it said; raises `OSError`, or `TimeoutError` after having killed it.
+    """Runs it to its end and returns what it said; raises `OSError`, or after having killed it `TimeoutError`, or
+    `RuntimeFailure` where it says more than this process would have the memory to read.
 
     When cancelled it is interrupted, so that it gives back its locks, and waited for.
     """
     process = await _started(command, asyncio.subprocess.PIPE, asyncio.subprocess.PIPE)
     mark = ProcessMark.of(process.pid)
-    said = asyncio.create_task(process.communicate())
+    said = asyncio.create_task(_said(process))
     try:
         async with asyncio.timeout(patience_seconds):
             output, errors = await asyncio.shield(said)
@@ -178,6 +183,11 @@ async def run(command: Command, *, patience_seconds: float | None = None) -> Com
     assert process.returncode is not None
     if process.returncode < 0:
         await mark.end_leftovers()
+    if max(len(output), len(errors)) > MOST_OUTPUT_BYTES:
+        raise RuntimeFailure(
+            f"{Path(command.arguments[0]).name} says more than {MOST_OUTPUT_BYTES / 1_000_000:.0f} MB",
+            hint="split the stack: so large a state or plan is not read",
+        )
     return Completed(process.returncode, output, errors.decode(errors="replace"))
 
 
@@ -206,6 +216,24 @@ async def end_orphans(folder: Path) -> None:
             else:
                 _kill(leader, signal.SIGKILL)
         await mark.end_leftovers()
+
+
+async def _said(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+    output, errors = await asyncio.gather(_read(process, process.stdout), _read(process, process.stderr))
+    await process.wait()
+    return output, errors
+
+
+async def _read(process: asyncio.subprocess.Process, pipe: asyncio.StreamReader | None) -> bytes:
+    assert pipe is not None, "both are pipes"
+    content = bytearray()
+    while chunk := await pipe.read(_CHUNK_BYTES):
+        content += chunk
+        if len(content) > MOST_OUTPUT_BYTES:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            break
+    return bytes(content)
 
 
 async def _started(

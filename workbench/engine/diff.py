@@ -88,7 +88,7 @@ def diff_fields(
     """
     hidden = sensitive(prediction, screen_seal.rules) if hidden is None else hidden
     judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain, referenced, hidden)
-    keys = _identities(prediction)
+    keys = identities(prediction)
     shown: list[FieldChange] = []
     defaulted = 0
     claims = False
@@ -260,7 +260,8 @@ def _by_identity(
     return dict(zip(keys, items, strict=True)) if len(set(keys)) == len(keys) and all(k.fields for k in keys) else None
 
 
-def _identities(prediction: Prediction) -> Callable[[FieldPath], tuple[str, ...]]:
+def identities(prediction: Prediction) -> Callable[[FieldPath], tuple[str, ...]]:
+    """Returns what tells the keys that identify the elements of a list, none where nobody told any."""
     return lambda path: prediction.list_keys.get(tuple(each for each in path if isinstance(each, str)), ())
 
 

@@ -191,7 +191,7 @@ def saved_in(content: Mapping[str, Any], path: Path) -> SavedPlan:
             skipped=tuple(str(each) for each in content.get("skipped", ())),
             replaces=tuple(str(each) for each in content.get("replaces", ())),
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise PlanFileInvalid("is not a saved plan", where=str(path), hint=_SAVES) from error
 
 

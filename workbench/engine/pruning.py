@@ -24,6 +24,7 @@ from runtimes.base import (
     Runtime,
 )
 from workbench.engine.changes import Change, Gap
+from workbench.engine.ending import HOW_IT_GOES, why_ending
 from workbench.engine.events import Action
 from workbench.engine.masking import Seal, masked, secrets_at, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
@@ -135,17 +136,20 @@ class Pruning:
 
     def _deletion(self, live: LiveResource, because: str) -> Change:
         hidden = sensitive_paths(live.id, live.body, self.screen.rules)
+        why = why_ending(live)
         return Change(
             address=Address(self.cluster, live.id),
             action=Action.DELETE,
             identity=live.identity,
-            because=because,
+            because=f"{because}; it is being deleted already ({why})" if why else because,
             sensitive=hidden,
             before=masked(live.body, hidden, self.screen),
             state=self.state.digest(live.body),
         )
 
     def _left(self, live: LiveResource, released: ReleasedResource | None) -> Gap:
+        if why := why_ending(live):
+            return Gap(self.cluster, f"is still being deleted ({why})", HOW_IT_GOES, live.id, exists=True)
         reason = "another object has its name now" if released else "no release of this stack recorded here made it"
         said = f"carries the labels of this stack, but {reason}: left alone"
         return Gap(self.cluster, said, HOW_TO_ADOPT, live.id, exists=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any, Final
 
 from runtimes.base import Address, ClusterIdentity, InvalidResourceId, ResourceId, RuntimeType, parse_id
 from runtimes.base.documents import DocumentError, load_json
 from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
+from workbench.engine.plan_age import moment
 from workbench.engine.release import Phase, Release, ReleasedResource, StepEnd, StepState, type_of
 
 SALT_BYTES: Final = 32
@@ -55,7 +55,7 @@ def decode(data: bytes) -> Release:
         if record["checksum"] != _checksum(content):
             raise BrokenRecord("does not match its checksum")
         return _release(content)
-    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError, ValueError, OverflowError) as error:
         if isinstance(error, BrokenRecord):
             raise
         why = f": it {error.problem}" if isinstance(error, DocumentError) else ""
@@ -92,24 +92,32 @@ def _ended(event: StepEnd) -> dict[str, Any]:
 
 
 def decode_events(log: bytes) -> Iterator[StepEnd]:
-    """Yields the events of a log up to the first line that is not whole: a crash may have torn the last one."""
+    """Yields the events of a log up to the first line that is not whole: a crash may have torn the last one.
+
+    Raises `BrokenRecord` for one that is whole and no event.
+    """
     for line in log.split(b"\n"):
         checksum, _, text = line.partition(b" ")
         if not text or hashlib.sha256(text).hexdigest()[:16].encode() != checksum:
             return
-        yield _event(load_json(text))
+        try:
+            event = _event(load_json(text))
+        except (KeyError, TypeError, AttributeError, RecursionError, ValueError, OverflowError) as error:
+            if isinstance(error, BrokenRecord):
+                raise
+            raise BrokenRecord("has a log with something that is no event") from error
+        yield event
 
 
 def _event(content: dict[str, Any]) -> StepEnd:
-    at, action = datetime.fromisoformat(content["at"]), Action(content["action"])
+    at, action = moment(content["at"]), Action(content["action"])
     address = _address(content)
     match content["event"]:
         case "StepFinished":
-            return StepFinished(at, address, action, content["seconds"], content["uid"])
+            return StepFinished(at, address, action, float(content["seconds"]), str(content["uid"]))
         case "StepFailed":
-            return StepFailed(
-                at, address, action, content["seconds"], content["kind"], content["message"], content["hint"]
-            )
+            kind, message, hint = (str(content[name]) for name in ("kind", "message", "hint"))
+            return StepFailed(at, address, action, float(content["seconds"]), kind, message, hint)
         case "StepSkipped":
             because = content.get("because")  # older versions did not write it
             return StepSkipped(at, address, action, _address(because) if because is not None else None)
@@ -151,8 +159,8 @@ def _release(content: dict[str, Any]) -> Release:
         plan=str(content["plan"]),
         user=str(content["user"]),
         host=str(content["host"]),
-        started=datetime.fromisoformat(content["started"]),
-        finished=datetime.fromisoformat(finished) if finished else None,
+        started=moment(content["started"]),
+        finished=moment(finished) if finished else None,
         resources={each.address: each for each in resources},
         audit=str(content.get("audit", "")),
         # older versions did not write which clusters it was
@@ -183,7 +191,7 @@ def _released(content: dict[str, Any]) -> ReleasedResource:
         state=StepState(content["state"]),
         uid=str(content["uid"]),
         attributes=dict(content["attributes"]),
-        former=content["former"],
+        former=dict(content["former"]) if content["former"] is not None else None,
         depends_on=tuple(_id(each["id"], RuntimeType(each["type"])) for each in content["dependsOn"]),
         error=str(content["error"]),
     )

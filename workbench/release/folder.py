@@ -18,7 +18,7 @@ from workbench.release.contract import Entry, Holder, Overtaken
 from workbench.release.encoding import BrokenRecord, encode
 from workbench.release.files import failure, write_atomically
 from workbench.release.lock import Lock, guarded
-from workbench.release.store import ReleaseStore, read_record
+from workbench.release.store import ReleaseStore, record_of
 
 
 class FolderLock:
@@ -87,7 +87,7 @@ class FolderRecords:
 
     def _entry(self, revision: int) -> Entry:
         path = self._store.record_path(self._stack, revision)
-        return Entry(revision, _version(path), str(path), partial(_read, path))
+        return Entry(revision, _version(path), str(path), partial(_read, self._stack, path))
 
     def _overtaken(self, revision: int, _version: str) -> Overtaken:
         return Overtaken(
@@ -95,9 +95,9 @@ class FolderRecords:
         )
 
 
-def _read(path: Path) -> Release:
+def _read(stack: StackPath, path: Path) -> Release:
     try:
-        return read_record(path)
+        return record_of(stack, path)
     except OSError as error:
         raise BrokenRecord(f"cannot be read ({error.strerror})") from error
 

@@ -28,6 +28,8 @@ from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.release.contract import Holder, NotAllowed
 
 _ATTEMPTS = 6
+_MOST_TRANSITIONS = 2**31 - 1
+"""A cluster takes no greater number: whoever wrote it there would else lock the stack for ever."""
 _LONGEST_SHOWN = 120
 
 
@@ -207,7 +209,7 @@ def _taken(namespace: str, name: str, found: Lease | None, holder: Holder, token
         namespace=namespace,
         name=name,
         holder=f"{holder.user}@{holder.host}/{holder.pid}/{token}",
-        transitions=(found.transitions if found else 0) + 1,
+        transitions=found.transitions + 1 if found and 0 <= found.transitions < _MOST_TRANSITIONS else 1,
         acquired=now,
         renewed=now,
         lifetime_seconds=max(1, round(timing.lifetime_seconds)),

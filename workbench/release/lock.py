@@ -189,7 +189,7 @@ def _is_dead(holder: dict[str, Any], host: str) -> bool:
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # or a number that no process has
         return False
     except PermissionError:
         return True
@@ -199,12 +199,13 @@ def _is_alive(pid: int) -> bool:
 def _described(holder: dict[str, Any]) -> str:
     from datetime import UTC, datetime
 
-    taken = holder.get("taken")
-    since = (
-        datetime.fromtimestamp(taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if isinstance(taken, int | float) else "?"
-    )
+    taken, since = holder.get("taken"), "?"
+    with suppress(ValueError, OverflowError, OSError):
+        if isinstance(taken, int | float):
+            since = datetime.fromtimestamp(taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     who = f"{holder.get('user')}@{holder.get('host')} pid {holder.get('pid')} since {since}"
-    return f"{who}{_at_work_on(holder.get('clusters'))}"
+    said = f"{who}{_at_work_on(holder.get('clusters'))}"
+    return "".join(each for each in said if each.isprintable())
 
 
 def _at_work_on(clusters: Any) -> str:

@@ -76,7 +76,7 @@ class ReleaseStore:
         for revision in reversed(self.revisions(stack)):
             path = self.record_path(stack, revision)
             try:
-                release = read_record(path)
+                release = record_of(stack, path)
             except BrokenRecord as error:
                 broken.append(f"release record {path} {error}: passed over")
             except OSError as error:
@@ -99,7 +99,7 @@ class ReleaseStore:
         """Returns one record, None where there is none; raises `ReleaseFailure` for one that cannot be read."""
         path = self.record_path(stack, revision)
         try:
-            return read_record(path)
+            return record_of(stack, path)
         except FileNotFoundError:
             return None
         except BrokenRecord as error:
@@ -220,6 +220,14 @@ def read_record(path: Path) -> Release:
         return release
     for event in decode_events(log):
         release = fold(release, event)
+    return release
+
+
+def record_of(stack: StackPath, path: Path) -> Release:
+    """Reads a record as `read_record` does; one that was put into the place of another is broken."""
+    release = read_record(path)
+    if (release.stack, str(release.revision)) != (str(stack), path.stem):
+        raise BrokenRecord(f"is of release {release.revision} of {release.stack}: somebody put it there")
     return release
 
 

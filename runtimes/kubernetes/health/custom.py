@@ -17,28 +17,35 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if "observedGeneration" in status(live) and not is_observed(live):
         return unobserved(live)
     stalled, reconciling, ready = (condition(live, type_) for type_ in ("Stalled", "Reconciling", "Ready"))
-    if is_true(stalled):
+    if is_true(stalled) and not _is_older(stalled, live):
         return failed(
             str(stalled.get("message") or "stalled"), reason=_reason(stalled), evidence=condition_text(stalled)
         )
-    if is_true(reconciling):
+    if is_true(reconciling) and not _is_older(reconciling, live):
         return in_progress(
             str(reconciling.get("message") or "reconciling"),
             reason=_reason(reconciling),
             evidence=condition_text(reconciling),
         )
-    if not ready:
+    deciding = ready or next((each for each in (stalled, reconciling) if is_true(each)), {})
+    if not deciding:
         return current()
-    seen, generation = ready.get("observedGeneration"), metadata(live).get("generation")
-    if isinstance(seen, int) and isinstance(generation, int) and seen < generation:
+    if _is_older(deciding, live):
+        seen, generation = deciding.get("observedGeneration"), metadata(live).get("generation")
         return in_progress(
-            f"Ready speaks of generation {seen}, not {generation}",
+            f"{deciding.get('type')} speaks of generation {seen}, not {generation}",
             reason="NotObserved",
             evidence=f"observedGeneration {seen} of {generation}",
         )
     if is_true(ready):
         return current(str(ready.get("message") or "ready"), _reason(ready))
     return in_progress(str(ready.get("message") or "not ready"), reason=_reason(ready), evidence=condition_text(ready))
+
+
+def _is_older(state: Object, live: Object) -> bool:
+    """Whether a condition says that it is about an earlier generation: about this one it says nothing then."""
+    seen, generation = state.get("observedGeneration"), metadata(live).get("generation")
+    return isinstance(seen, int) and isinstance(generation, int) and seen < generation
 
 
 def _reason(state: Object) -> str:

@@ -82,9 +82,14 @@ class Namespaces(Controller):
         namespace = self.hands.find("namespaces", *key)
         if namespace is None or is_active(namespace) or not namespace["spec"].get("finalizers"):
             return
-        waiting = self._empty(key[1])
+        self._empty(key[1])
         remaining = self._contents(key[1])
-        namespace = self._write_conditions(namespace, remaining, waiting)
+        if "pods" in remaining:
+            # nothing else is touched before (OrderedNamespaceDeletion), nor counted: the real one says that all is gone
+            self._write_conditions(namespace, {})
+            self.enqueue(key, after=EMPTY_SECONDS)
+            return
+        namespace = self._write_conditions(namespace, remaining)
         if remaining:
             self.enqueue(key, after=EMPTY_SECONDS)
             return
@@ -103,35 +108,36 @@ class Namespaces(Controller):
                 found[f"{plural}.{group}" if group else plural] = objects
         return found
 
-    def _empty(self, namespace: str) -> bool:
-        """True if something only waits for its grace period."""
-        waiting = False
-        for resource, objects in sorted(self._contents(namespace).items()):
-            for obj in objects:
-                if not obj["metadata"].get("deletionTimestamp"):
-                    try:
-                        self.hands.delete(resource, obj, "Background")
-                    except ApiError as error:
-                        if error.code != 405:
-                            raise
-                    waiting |= resource == "pods"
+    def _empty(self, namespace: str) -> None:
+        """Deletes the pods, and what else there is once they are gone."""
+        self._delete(self._contents(namespace).get("pods", []), "pods")
+        left = self._contents(namespace)
+        if "pods" not in left:
+            for resource, objects in sorted(left.items()):
+                self._delete(objects, resource)
         store = self.hands.cluster.store
         for _, event in store.items(("", "events"), namespace):
             self.hands.delete("events", event)
-        return waiting
 
-    def _write_conditions(self, namespace: Object, remaining: dict[str, list[Object]], waiting: bool) -> Object:
+    def _delete(self, objects: Iterable[Object], resource: str) -> None:
+        for obj in objects:
+            if not obj["metadata"].get("deletionTimestamp"):
+                try:
+                    self.hands.delete(resource, obj, "Background")
+                except ApiError as error:
+                    if error.code != 405:
+                        raise
+
+    def _write_conditions(self, namespace: Object, remaining: dict[str, list[Object]]) -> Object:
         finalizers: dict[str, int] = {}
         for objects in remaining.values():
             for obj in objects:
                 for finalizer in obj["metadata"].get("finalizers") or ():
                     finalizers[finalizer] = finalizers.get(finalizer, 0) + 1
-        # What only waits for its grace period is expected to go, and is not reported as remaining.
-        reported = {} if waiting and not finalizers else remaining
         content = ("False", "ContentRemoved", "All content successfully removed")
-        if reported:
+        if remaining:
             counts = ", ".join(
-                f"{resource}. has {len(objects)} resource instances" for resource, objects in sorted(reported.items())
+                f"{resource}. has {len(objects)} resource instances" for resource, objects in sorted(remaining.items())
             )
             content = ("True", "SomeResourcesRemain", f"Some resources are remaining: {counts}")
         held = ("False", "ContentHasNoFinalizers", "All content-preserving finalizers finished")

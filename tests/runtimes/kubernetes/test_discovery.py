@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from runtimes.base import RuntimeFailure
+from runtimes.base import Overloaded, RuntimeFailure
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.discovery import ApiResource, Discovery
+from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.listing import KindLists
 from runtimes.kubernetes.transport import Reply
 from tests.runtimes.kubernetes.conftest import Place
 
@@ -91,6 +94,28 @@ async def test_what_the_server_could_not_look_at_lately_is_asked_for(place: Plac
     transport, discovery = recorded(place, stale="apps")
     assert ("apps/v1", "Deployment") in by_kind(await discovery.every())
     assert sorted(transport.paths) == ["/api", "/apis", "/apis/apps/v1"]
+
+
+async def test_a_group_whose_own_server_is_away_hides_no_other(sandboxed: Place) -> None:
+    """An aggregated API that is not available (metrics, most often) is said, and the rest is listed all the same."""
+    transport, discovery = recorded(sandboxed, stale="apps")
+    call = transport.call
+
+    async def away(method: str, path: str, **rest: Any) -> Any:
+        if path == "/apis/apps/v1":
+            raise failure(503, "service unavailable", target="here")
+        return await call(method, path, **rest)
+
+    transport.call = away  # type: ignore[method-assign]  # the server behind the server
+    found = await discovery.served()
+    assert found.silent == ("apps/v1",) and ("v1", "Pod") in by_kind(found.kinds)
+    assert not any(each.api_version == "apps/v1" for each in found.kinds)
+    with pytest.raises(Overloaded, match="apps/v1"):
+        await discovery.every()
+    lists = KindLists(SimpleNamespace(discovery=discovery, list=sandboxed.runtime._client.list))  # type: ignore[arg-type]
+    await lists.run()
+    _, unlisted = await lists.all()
+    assert unlisted == ("all of apps/v1",)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from runtimes.base import KubernetesId, RuntimeFailure
+from runtimes.base.records import Lease, StoredSecret
 from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.transport import Reply
 
 KUBE_SYSTEM = KubernetesId("v1", "Namespace", "", "kube-system")
@@ -66,6 +69,22 @@ async def test_what_is_not_the_object_is_not_taken_for_it(answer: dict[str, Any]
         await client.get(KUBE_SYSTEM)
     with pytest.raises(RuntimeFailure, match="answered with another thing"):
         await client.apply(KUBE_SYSTEM, {"apiVersion": "v1", "kind": "Namespace"}, dry_run=True)
+
+
+@pytest.mark.parametrize("answer", [{}, {"kind": "Status", "status": "Success"}, {"kind": "Lease", "metadata": {}}])
+async def test_a_record_that_was_not_written_is_not_taken_for_written(answer: dict[str, Any]) -> None:
+    """Nobody holds a stack by a lease that is nowhere."""
+    records = KubernetesRecords(behind(answer))
+    records._client.resource = lease_resource  # type: ignore[method-assign]
+    records._client.discovery.resource = lease_resource  # type: ignore[method-assign]
+    with pytest.raises(RuntimeFailure, match="another thing"):
+        await records.write_lease(Lease("wb", "lock", "ann", 1, "", "", 45))
+    with pytest.raises(RuntimeFailure, match="another thing"):
+        await records.create_secret(StoredSecret("wb", "release", "t", {}, {}))
+
+
+async def lease_resource(api_version: str, kind: str) -> ApiResource:
+    return ApiResource(api_version, kind, f"{kind.lower()}s", True, frozenset())
 
 
 @pytest.mark.parametrize("answer", [{}, {"kind": "Status", "status": "Success"}, {"items": {}}])

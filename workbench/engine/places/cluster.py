@@ -9,6 +9,7 @@ import anyio
 from kcl.records import dataclass
 from runtimes.base import Address, Identity, Runtime, RuntimeFailure
 from workbench.engine.changes import Change, Problem
+from workbench.engine.ending import why_ending
 from workbench.engine.errors import MovedObject, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.place_kinds import CLUSTER, PlaceKind
@@ -47,6 +48,7 @@ class ClusterPlace:
         if isinstance(self.runtime, RuntimeFailure):
             raise self.runtime
         seal, runtime, limit = Seal(plan.salt), self.runtime, anyio.CapacityLimiter(AT_ONCE)
+        ending = {each.subject for each in plan.gaps if each.place == self.name}  # as the plan saw
         found: dict[Address, Identity | None] = {}
         moved: list[MovedObject] = []
         failures: list[RuntimeFailure] = []
@@ -58,7 +60,10 @@ class ClusterPlace:
                 except RuntimeFailure as error:
                     failures.append(error)
                     return
-            if what := difference(change, live, seal):
+            what = difference(change, live, seal)
+            if not what and why_ending(live) and change.address.id not in ending and change.resource is not None:
+                what = "is being deleted"
+            if what:
                 moved.append(MovedObject(change.address, what))
             else:
                 found[change.address] = live.identity if live else None

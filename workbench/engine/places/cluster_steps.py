@@ -34,6 +34,7 @@ from runtimes.base import (
     Unreachable,
 )
 from workbench.engine.changes import Change
+from workbench.engine.ending import why_ending
 from workbench.engine.events import Action
 from workbench.engine.masking import Seal
 from workbench.engine.places.place import Apply, known, steps_of
@@ -208,13 +209,15 @@ class ClusterSteps:
                 return await self._established(live)
             case Action.REPLACE:
                 await self._runtime.delete(DeleteRequest(change.address.id, expected))
-                await self._gone(change)
+                await self._gone_at_last(change)
                 return await self._runtime.apply(ApplyRequest(known(resource), None, self._plan.force))
             case Action.DELETE:
                 if expected is not None:
                     await self._runtime.delete(DeleteRequest(change.address.id, expected))
                     if self._plan.destroys:
                         await self._gone_at_last(change)
+                    else:
+                        await self._tell_what_holds_it(change, expected)
                 return None
             case Action.IMPORT | Action.MOVE | Action.FORGET | Action.NONE:
                 raise AssertionError(f"{change.action.value} is no step of a cluster")
@@ -232,7 +235,8 @@ class ClusterSteps:
                 pause = min(pause * 2, 2.0)
 
     async def _gone_at_last(self, change: Change) -> None:
-        """Where everything goes, what is said to be gone is gone: the next plan may make it again at once."""
+        """Where everything goes, what is said to be gone is gone: the next plan may make it again at once. So is what
+        is replaced: nothing else can have its name before."""
         try:
             await self._gone(change)
         except TimeoutError:
@@ -243,16 +247,46 @@ class ClusterSteps:
                 hint="look at its finalizers: who set them has to take them off",
             ) from None
 
+    async def _tell_what_holds_it(self, change: Change, expected: Identity) -> None:
+        """A deletion is done when it was requested, and is not waited for; what is there still is not passed over.
+
+        Raises `RuntimeFailure` where nothing of it can be seen: somebody in between answered instead of the cluster.
+        """
+        try:
+            live = await self._runtime.read(ReadRequest(change.address.id))
+        except RuntimeFailure:
+            return  # the next plan looks
+        if why := why_ending(live):
+            await self._apply.progress(change, f"requested, and it is there until then: {why}")
+        elif live is not None and live.identity.uid == expected.uid:
+            raise RuntimeFailure(
+                "its deletion was accepted, and it is there as before",
+                target=self._runtime.place,
+                subject=str(change.address.id),
+                hint="a proxy or a gateway may be in between",
+            )
+
     async def _established(self, live: LiveResource) -> LiveResource:
-        """Waits until a definition is served: its custom resources would be refused before."""
+        """Waits until a definition is served: its custom resources would be refused before. Raises `Rejected` where it
+        is refused, or takes too long."""
         if not (isinstance(live.id, KubernetesId) and live.id.kind == "CustomResourceDefinition"):
             return live
+        seen: LiveResource | None = live
         with anyio.move_on_after(_ESTABLISHED_PATIENCE_SECONDS):
             while (seen := await self._runtime.read(ReadRequest(live.id))) and seen.health:
                 if seen.health.status is Status.CURRENT:
+                    return live
+                if seen.health.status is Status.FAILED:
                     break
                 await anyio.sleep(0.1)
-        return live
+        if seen is None or seen.health is None:
+            return live
+        raise Rejected(
+            f"it was written, and is not served: {seen.health.message}",
+            target=self._runtime.place,
+            subject=str(live.id),
+            hint="look at the conditions in its status",
+        )
 
 
 def _may_be_done(change: Change, error: RuntimeFailure) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -32,8 +33,9 @@ from runtimes.base import (
     RuntimeFailure,
     Unauthenticated,
     Unreachable,
+    format_path,
 )
-from workbench.engine import values
+from workbench.engine import ending, values
 from workbench.engine.changes import Change, Op, Problem
 from workbench.engine.diff import diff_fields, left_alone, sensitive
 from workbench.engine.events import Action
@@ -41,6 +43,7 @@ from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, waves
 from workbench.engine.ignoring import Sent, left_to_others
 from workbench.engine.masking import masked, secrets_at
+from workbench.engine.overruled import overruled
 from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.places.place import Found
 from workbench.engine.places.surveying import Seals, Surveying
@@ -48,9 +51,12 @@ from workbench.engine.pruning import Pruned, Pruning, labels_of, released_as
 from workbench.engine.release import ReleasedResource
 from workbench.engine.spec import Spec, place_of
 from workbench.engine.values import Filled, NoSuchValue, Value
+from workbench.words import few
 
 _CORRECT = "name an attribute that it has, or will have"
 _CORRECT_FIELD = "correct the field, or what it refers to"
+_WHO_CHANGES = "a mutating webhook or policy, most likely"
+_MOST_NAMED = 4
 AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
 
@@ -73,6 +79,7 @@ class ClusterSurvey:
         self._own = frozenset(each.id for each in spec if CLUSTER.holds(each.id))
         self._problems: list[Problem] = []
         self._pruned = Pruned()
+        self._namespaces: list[LiveResource] = []
         self._uids: set[str] = set()
         self._carrying: dict[str, ResourceId] = {}
         self._observed: Mapping[ResourceId, Body] = {}
@@ -106,8 +113,24 @@ class ClusterSurvey:
         # what refers to another object of the cluster is asked about after that one
         await self._observe([each.id for each in rest])
         order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
-        for wave in order:
-            await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._look_at_namespaces, [each.id for each in rest])
+            for wave in order:
+                await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
+
+    async def _look_at_namespaces(self, ids: Iterable[ResourceId]) -> None:
+        """Reads the namespaces that the Spec puts something into and does not have itself.
+
+        Whose user may not read them learns of one that is being deleted when its objects are.
+        """
+        names = {each.namespace: None for each in ids if isinstance(each, KubernetesId) and each.namespace}
+        for name in names:
+            id_ = KubernetesId("v1", "Namespace", "", name)
+            if id_ in self._own:
+                continue
+            with suppress(RuntimeFailure):
+                if (live := await self._runtime.read(ReadRequest(id_))) is not None:
+                    self._namespaces.append(live)
 
     async def _observe(self, ids: Sequence[ResourceId]) -> None:
         """Reads at once what carries the labels of the stack; the rest is read one by one."""
@@ -157,6 +180,7 @@ class ClusterSurvey:
             if self._surveying.labels.items() <= labels_of(prediction.live.body).items():
                 self._carrying[prediction.live.identity.uid] = resource.id
         self._predictions[resource.id], self._filled[resource.id] = prediction, filled
+        self._note_overruled(address, filled, prediction)
         hidden = self._hidden[resource.id] = sensitive(prediction, self._surveying.initial_seals.screen.rules)
         bodies = {id(each): each for each in (prediction.before, prediction.after) if each is not None}
         self._surveying.learn(text for body in bodies.values() for text in secrets_at(body, hidden))
@@ -174,6 +198,13 @@ class ClusterSurvey:
         self._surveying.notes += (f"{address}: {each}" for each in sent.notes)
         return sent.resource
 
+    def _note_overruled(self, address: Address, filled: Filled, prediction: Prediction) -> None:
+        paths = [format_path(each) for each in overruled(filled.resource.attributes, prediction)]
+        if paths:
+            verb = "is" if len(paths) == 1 else "are"
+            what = f"{few(paths, _MOST_NAMED)} {verb} not as configured after an apply either"
+            self._surveying.notes.append(f"{address}: {what}: the cluster makes something else of it ({_WHO_CHANGES})")
+
     def _left_alone(self, prediction: Prediction, filled: Filled) -> Mapping[FieldPath, FieldOwner]:
         """What people put there, but for what rules leave to others."""
         left = left_alone(prediction, filled.resource.attributes)
@@ -188,7 +219,7 @@ class ClusterSurvey:
             tuple(replace(each, before=masked(each.before, (), seals.screen)) for each in self._pruned.deletions),
             tuple(self._problems),
             (*self._pruned.warnings, *self._review_warnings),
-            tuple(self._pruned.gaps),
+            (*ending.gaps_of(self._cluster, self._predictions.values(), self._namespaces), *self._pruned.gaps),
         )
 
     def _resource(self, id_: ResourceId) -> Resource:
@@ -405,6 +436,4 @@ def was_deleted_since(released: ReleasedResource | None, live: LiveResource | No
 
 
 def _paths(paths: Iterable[FieldPath]) -> str:
-    from runtimes.base import format_path
-
     return ", ".join(format_path(each) for each in paths)

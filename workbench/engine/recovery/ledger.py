@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from types import NoneType
 from typing import Any, Protocol
 
 from kcl.records import asdict, dataclass, field, replace
 from runtimes.base import ClusterIdentity, WorkloadRef
+from workbench.engine.plan_age import moment
 from workbench.engine.recovery.values import PodKey, RecoveryReport, Step, StepResult, StepState, Verb
 
 _SAME_ALARM = timedelta(hours=1)
@@ -127,18 +129,34 @@ def decode_step(content: Mapping[str, Any]) -> StepResult:
     """Raises `ValueError`, `KeyError` or `TypeError` for anything that `encode_step` did not make."""
     raw = content["step"]
     workload, identity = raw["workload"], raw.get("identity")
+    for each in (content, raw, *raw["pods"], workload or {}):
+        _refuse_other_types(each)
     step = Step(
         **{
             **raw,
             "verb": Verb(raw["verb"]),
             "pods": tuple(PodKey(**each) for each in raw["pods"]),
-            "hostnames": tuple(raw["hostnames"]),
+            "hostnames": tuple(map(str, raw["hostnames"])),
             "workload": WorkloadRef(**workload) if workload else None,
             "identity": ClusterIdentity.of_mapping(identity) if identity else None,
         }
     )
     times = {name: _time(content[name]) for name in ("started", "ended")}
     return StepResult(**{**content, **times, "step": step, "state": StepState(content["state"])})
+
+
+_NO_TEXTS: Mapping[str, tuple[type, ...]] = {
+    "step": (dict,), "pods": (list,), "hostnames": (list,), "workload": (dict, NoneType), "identity": (dict, NoneType),
+    "started": (str, NoneType), "ended": (str, NoneType), "ready_seconds": (int, float, NoneType),
+    "is_uncertain": (bool,), "replicas": (int, NoneType), "charge": (int,),
+}  # fmt: skip
+
+
+def _refuse_other_types(content: Mapping[str, Any]) -> None:
+    """Raises `TypeError` where a value is of another type than `encode_step` writes there."""
+    for name, value in content.items():
+        if not isinstance(value, _NO_TEXTS.get(name, (str,))):
+            raise TypeError(f"{name} is of another type")
 
 
 def encode_run(run: RunBegan) -> dict[str, Any]:
@@ -160,7 +178,7 @@ def decode_run(content: Mapping[str, Any]) -> RunBegan:
     return RunBegan(
         id=str(content["id"]),
         by=str(content["by"]),
-        at=datetime.fromisoformat(content["at"]),
+        at=moment(content["at"]),
         phrase=str(content["phrase"]),
         originals=originals,
         left={str(name): tuple(map(str, pods)) for name, pods in content["left"].items()},
@@ -176,4 +194,4 @@ def _text(time: datetime | None) -> str | None:
 
 
 def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+    return moment(text) if text else None
