@@ -81,6 +81,14 @@ class Moved(RuntimeFailure):
     pass
 
 
+class OtherVersion(RuntimeFailure):
+    """The kind is served, and not in this version: the object may well be there. `served` is a version that is."""
+
+    def __init__(self, message: str, *, served: str, target: str = "", subject: str = "", hint: str = "") -> None:
+        super().__init__(message, target=target, subject=subject, hint=hint)
+        self.served = served
+
+
 class Rejected(RuntimeFailure):
     """`causes` are (field, message) pairs as the server gave them."""
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcl.records import dataclass
-from runtimes.base import NotThere, Overloaded, RuntimeFailure
+from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Transport, path_of
 
@@ -65,7 +65,7 @@ class Discovery:
         self._asking: asyncio.Event | None = None
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:
-        """Raises `NotThere` if the cluster does not serve the kind."""
+        """Raises `NotThere` if the cluster does not serve the kind, `OtherVersion` if it does in another version."""
         if api_version not in self._served and self._asking is not None:
             await self._asking.wait()
         known = api_version in self._served
@@ -73,6 +73,7 @@ class Discovery:
         if kind not in kinds and known:
             kinds = await self._kinds(api_version, again=True)
         if kind not in kinds:
+            await self._refuse_other_version(api_version, kind)
             others = ", ".join(sorted(kinds)) or "nothing"
             raise NotThere(
                 f"the cluster serves no kind {kind} in {api_version}",
@@ -80,6 +81,20 @@ class Discovery:
                 hint=f"is its CustomResourceDefinition installed? {api_version} serves {others}",
             )
         return kinds[kind]
+
+    async def _refuse_other_version(self, api_version: str, kind: str) -> None:
+        group = api_version.rpartition("/")[0]
+        groups = await self._groups() if group else None
+        with self._as_served():
+            versions = [] if groups is None else list(dict.fromkeys(_listed_versions(groups)))
+        for other in versions:
+            if other.rpartition("/")[0] == group and other != api_version and kind in await self._kinds(other):
+                raise OtherVersion(
+                    f"the cluster serves {kind} as {other}, and no more, or not yet, as {api_version}",
+                    served=other,
+                    target=self._transport.place,
+                    hint=f"say apiVersion: {other}, as far as its fields are the same; its definition has its versions",
+                )
 
     async def still_serves(self, api_version: str, kind: str) -> bool:
         """Whether the cluster says so now, whatever it said before."""

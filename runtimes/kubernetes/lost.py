@@ -69,7 +69,8 @@ def reason(error: BaseException, waits: Waits) -> tuple[str, str]:
         case aiohttp.ConnectionTimeoutError():
             return f"no connection within {waits.connect_seconds:g} s", "check address, network and VPN"
         case TimeoutError():
-            return f"no answer within {waits.answer_seconds:g} s", "the API server may be overloaded, or a proxy hangs"
+            why = "the API server may be overloaded, or a webhook that it asks, or a proxy, hangs"
+            return f"no answer within {waits.answer_seconds:g} s", why
         case aiohttp.ClientConnectorDNSError():
             return "the server's name is not known", "check the server address in the kubeconfig"
         case aiohttp.ClientProxyConnectionError():

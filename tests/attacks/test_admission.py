@@ -47,7 +47,7 @@ async def test_what_a_webhook_makes_of_it_is_not_said_to_be_as_configured(
 
 def of(applied: Any, after: Any, basis: Basis = Basis.DRY_RUN) -> list[tuple[Any, ...]]:
     id_ = KubernetesId("v1", "Thing", "shop", "web")
-    keys = {("spec", "ports"): ("port", "protocol")}
+    keys: dict[tuple[str, ...], tuple[str, ...]] = {("spec", "ports"): ("port", "protocol")}
     return [tuple(path) for path in overruled(applied, Prediction(id_, None, after, list_keys=keys, basis=basis))]
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from typing import Any
 
-from kcl.records import dataclass, field
+from kcl.records import dataclass, field, replace
 from runtimes.base import (
     Address,
     KubernetesId,
     Labelled,
     LiveResource,
     NotThere,
+    OtherVersion,
     Owned,
     ReadRequest,
     ResourceId,
@@ -187,6 +188,9 @@ def without_version(id_: ResourceId) -> tuple[str, ...]:
 async def _read(runtime: Runtime, id_: ResourceId) -> LiveResource | None:
     try:
         return await runtime.read(ReadRequest(id_))
+    except OtherVersion as other:
+        # what was applied in a version that is served no more lies there all the same
+        return await _read(runtime, replace(id_, api_version=other.served)) if isinstance(id_, KubernetesId) else None
     except NotThere:
         return None  # its kind is served no more, nor is it
 
