@@ -17,6 +17,7 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_DEADLINE    seconds that one evaluation of KCL may take
     WB_MAX_MEMORY  memory that a process which evaluates may need, such as 512M or 2G
     WB_ASCII       1: no glyphs outside of ASCII
+    WB_THEME       the theme of the screens
     WB_NO_MOUSE    1: the screens leave the mouse to the terminal
     WB_CONFIG_DIR  the user's own files: keymap.yaml, commands.yaml
     WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
@@ -100,6 +101,7 @@ class Settings:
     audit_syslog: str = ""
     has_color: bool = True
     is_ascii: bool = False
+    theme: str = ""
     has_mouse: bool = True
     config_dir: Path | None = None
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
@@ -144,6 +146,7 @@ class Settings:
             audit_syslog=env.get("WB_AUDIT_SYSLOG", "").strip(),
             has_color=not env.get("NO_COLOR") and env.get("TERM") != "dumb",
             is_ascii=_flag(env, "WB_ASCII"),
+            theme=env.get("WB_THEME", ""),
             has_mouse=not _flag(env, "WB_NO_MOUSE"),
             config_dir=Path(env["WB_CONFIG_DIR"]) if env.get("WB_CONFIG_DIR") else user_config_path(_APPLICATION),
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shlex
@@ -36,6 +37,7 @@ from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.forwards import ForwardsScreen
 from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.screens.live import LiveScreen
+from workbench.tui.screens.live_acts import LiveActsScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.output import OutputScreen
@@ -45,8 +47,10 @@ from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.replay import ReplayScreen
+from workbench.tui.screens.rollout_plan import RolloutPlanScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.screens.spec import SpecScreen
+from workbench.tui.screens.timeline import TimelineScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -304,15 +308,18 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Adopt drift": (AdoptScreen,),
     "Leaving a field to others": (IgnoreScreen,),
     "Rollouts": (RolloutsScreen,),
+    "A new rollout": (RolloutPlanScreen,),
     "Releases": (ReleasesScreen, ReleaseChangesScreen),
     "Replay": (ReplayScreen,),
     "Spec": (SpecScreen,),
     "Live diff": (DiffScreen,),
     "Plan": (PlanScreen,),
     "Reconcile": (ReconcileScreen,),
+    "Timeline": (TimelineScreen,),
     "What if": (WhatIfScreen, Editor),
     "Recovery": (RecoveryScreen,),
     "Live objects": (LiveScreen,),
+    "Several live objects": (LiveActsScreen,),
     "Live object": (LiveObjectScreen,),
     "Related objects": (RelationsScreen,),
     "Shells and ports": (ForwardsScreen,),
@@ -353,6 +360,8 @@ def test_every_typed_command_is_documented() -> None:
         *commands.PLACES,
         *commands.OF_A_DIFF,
         commands.DRAFT,
+        commands.EXPORT,
+        commands.ROLLOUT,
         commands.UNDO,
         *commands.ACTS,
         *commands.MARKS,
@@ -439,3 +448,23 @@ async def test_the_repository_of_the_example_compiles(tmp_path: Path) -> None:
     dev, prod = [await session.compile(each) for each in tree.stacks()]
     assert [str(each.id) for each in prod.spec] == ["apps/v1:Deployment:web"]
     assert [each.spec.resources[0].attributes["spec"]["replicas"] for each in (dev, prod)] == [1, 3]
+
+
+# --- what holds the screens
+
+
+def test_the_tests_that_are_said_to_hold_the_screens_are_there() -> None:
+    page = _sections(_page("screens-held.md"))
+    rows = [row for title in ("Rows", "States") for row in page[title].splitlines() if row.startswith("| ")]
+    named = [
+        re.findall(r"`([\w/]+\.py)::(\w+)`", row) for row in rows if not re.match(r"\| (-|interaction|state)", row)
+    ]
+    assert len(named) > 40 and all(named), "every row names a test"
+    files = {file for row in named for file, _ in row}
+    there = {
+        (file, each.name)
+        for file in files
+        for each in ast.walk(ast.parse((ROOT / "tests/workbench" / file).read_text(encoding="utf-8")))
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {each for row in named for each in row} <= there

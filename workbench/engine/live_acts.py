@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from enum import StrEnum
+from hashlib import sha256
 from typing import Final
 
 from kcl.records import dataclass, field
@@ -33,6 +36,7 @@ _KINDS: Final = {
     **{each: ("", frozenset({"Node"})) for each in (LiveAct.CORDON, LiveAct.UNCORDON, LiveAct.DRAIN)},
 }
 MOST_REPLICAS: Final = 10_000
+MOST_AT_ONCE: Final = 500
 
 
 def acts_of(id_: KubernetesId) -> tuple[LiveAct, ...]:
@@ -76,6 +80,79 @@ class LiveRequest:
         count = f" to {self.replicas}" if self.act is LiveAct.SCALE else ""
         lost = f" losing {self.losses}" if self.losses.uids else ""
         return f"{self.act.value} {where}{self.id.name}@{self.cluster}{count}{lost}"
+
+
+class ActState(StrEnum):
+    """Where one act of several is. `UNKNOWN`: the cluster may have done it, and nobody heard."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "not known"
+    LEFT = "not begun"
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """The same act on several objects, one after the other in this order. `owners` are the stacks that have them, as
+    their labels said; None for one of no stack here. `refused` is why it may not be done to some of them. Raises
+    `BadAct` where it is not one act, or on too many.
+    """
+
+    requests: tuple[LiveRequest, ...]
+    owners: tuple[StackPath | None, ...]
+    refused: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        acts = {(each.act, each.replicas) for each in self.requests}
+        subjects = {(each.cluster, each.id) for each in self.requests}
+        if len(acts) != 1 or len(subjects) != len(self.requests) or len(self.owners) != len(self.requests):
+            raise BadAct("it has to be one act, on different objects")
+        if len(self.requests) > MOST_AT_ONCE:
+            hint = f"{MOST_AT_ONCE} at the most: mark fewer"
+            raise BadAct(f"{len(self.requests)} objects are too many to look at each", hint=hint)
+
+    @property
+    def act(self) -> LiveAct:
+        return self.requests[0].act
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.cluster for each in self.requests))
+
+    @property
+    def losses(self) -> Losses:
+        found = [each.losses for each in self.requests]
+        bare = frozenset[str]().union(*(each.bare for each in found))
+        return Losses(bare, frozenset[str]().union(*(each.local_data for each in found)))
+
+    @property
+    def counted(self) -> str:
+        """`2 Deployments, 1 StatefulSet`"""
+        kinds = Counter(each.id.kind for each in self.requests)
+        return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
+
+    @property
+    def phrase(self) -> str:
+        """What is typed to confirm all of them; it ends in a digest of which they are, so that it counts for no others,
+        not even for others as many."""
+        to = f" to {self.requests[0].replicas}" if self.act is LiveAct.SCALE else ""
+        lost = f" losing {self.losses}" if self.losses.uids else ""
+        which = sorted(
+            (each.cluster, str(each.id), each.uid, *sorted(each.losses.uids), each.replicas) for each in self.requests
+        )
+        digest = sha256(repr(which).encode()).hexdigest()[:_DIGITS]
+        return f"{self.act.value} {self.counted}@{','.join(self.clusters)}{to}{lost} {digest}"
+
+    def said(self) -> Iterator[str]:
+        """Yields in clauses what all of them together turn into."""
+        counts = Counter(consequence(*each) for each in zip(self.requests, self.owners, strict=True))
+        for said, count in counts.items():
+            yield said if count == len(self.requests) else f"{count} of them: {said}"
+
+
+_DIGITS: Final = 6
 
 
 def consequence(request: LiveRequest, owner: StackPath | None) -> str:

@@ -66,7 +66,9 @@ def _stack(stack: Stack, known: Known, glyphs: Glyphs, now: datetime) -> Iterato
     )
     labels = " ".join(f"{key}={value}" for key, value in stack.labels.items())
     search = f"{stack.name} {labels} {' '.join(each.name for each in stack.components)}"
-    yield Row(stack.path, cells, depth=1, foldable=bool(stack.components), search=search.lower())
+    yield Row(
+        stack.path, cells, depth=1, foldable=bool(stack.components), search=search.lower(), labels=(stack.labels,)
+    )
     for component in stack.components:
         label = line(component.name, Span(f"  {component.schema}", Tone.MUTED))
         yield Row((stack.path, component.name), (label, Line(), Line(), Line()), depth=2, search=component.name.lower())

@@ -23,7 +23,7 @@ from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
 from workbench.engine.spec import Chain, Spec
 from workbench.present import durations, reconcile, value_changes
 from workbench.present.glyphs import Glyphs, action_sign
-from workbench.present.rows import Column, Row
+from workbench.present.rows import Column, Row, labels_of
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.text_changes import ChangedLine, cells, end_of
 from workbench.present.yaml_lines import YamlLine, yaml_lines
@@ -122,7 +122,11 @@ def change_rows(
 ) -> tuple[Row, ...]:
     """Returns a row for each resource that differs, keyed by its address; `left_out` are those no plan is to have."""
     return tuple(
-        Row(change.address, _change_cells(change, is_left_out=change.address in left_out))
+        Row(
+            change.address,
+            _change_cells(change, is_left_out=change.address in left_out),
+            labels=labels_of(change.after or change.before),
+        )
         for change in changes
         if change.is_different and (change.has_drifted or not drift_only)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 from runtimes.base import Address, RuntimeFailure, format_path
 from workbench.engine.changes import Actor, FieldChange, Op, StackDiff
 from workbench.engine.drift import Drifted, StackDrift
@@ -66,8 +66,14 @@ def _stack_rows(each: Entry, glyphs: Glyphs, now: datetime) -> Iterator[Row]:
     name = line(Span(each.stack.name, Tone.STRONG if protected else Tone.PLAIN))
     below = list(_below(path, look, glyphs, now)) if look is not None else []
     words = " ".join([str(name), *each.stack.clusters, *(row.searched for row in below)]).lower()
-    yield Row(path, (name, _state(each, glyphs, now), Line(), line(seen)), foldable=bool(below), search=words)
-    yield from below
+    yield Row(
+        path,
+        (name, _state(each, glyphs, now), Line(), line(seen)),
+        foldable=bool(below),
+        search=words,
+        labels=(each.stack.labels,),
+    )
+    yield from (replace(row, labels=(each.stack.labels,)) for row in below)
 
 
 def _state(each: Entry, glyphs: Glyphs, now: datetime) -> Line:

@@ -172,9 +172,10 @@ def _stack_rows(each: Entry, why: Line | None, glyphs: Glyphs, now: datetime, de
     )
     labels = " ".join(f"{key}={value}" for key, value in each.stack.labels.items())
     words = f"{' '.join(str(cell) for cell in cells)} {' '.join(each.stack.clusters)} {labels} {why or ''}"
-    yield Row(each.stack.path, cells, depth=depth, foldable=why is not None, search=words.lower())
+    shared: Any = {"search": words.lower(), "labels": (each.stack.labels,)}
+    yield Row(each.stack.path, cells, depth=depth, foldable=why is not None, **shared)
     if why is not None:
-        yield Row((each.stack.path, "why"), (why,), depth=depth + 1, search=words.lower())
+        yield Row((each.stack.path, "why"), (why,), depth=depth + 1, **shared)
 
 
 def _health(each: Entry, glyphs: Glyphs, now: datetime) -> Line:

@@ -144,7 +144,9 @@ class LiveRows:
         )
         labels = (f"{name}={value}" for name, value in each.labels.items())
         said = (each.id.name, *shown, each.id.namespace, listing.cluster, str(stack or ""), *labels)
-        return _Made(each, age, listing.tone, used, Row(key, cells, search=" ".join(said).lower()))
+        return _Made(
+            each, age, listing.tone, used, Row(key, cells, search=" ".join(said).lower(), labels=(each.labels,))
+        )
 
 
 def _name(each: LiveRow, tone: Tone) -> Line:

@@ -28,7 +28,7 @@ from workbench.engine.policy.judging import GUARD as POLICIES
 from workbench.present import clusters, reconcile
 from workbench.present.diff import basis_lines, gap_lines, problem_lines, summary_line
 from workbench.present.glyphs import Glyphs, action_sign
-from workbench.present.rows import Column, Row
+from workbench.present.rows import Column, Row, labels_of
 from workbench.present.text import Line, Span, Tone, line
 from workbench.words import counted
 
@@ -189,11 +189,12 @@ def step_rows(plan: Plan, events: tuple[Event, ...], labels: Mapping[Address, Li
                 pass
     found = []
     labels = step_labels(plan) if labels is None else labels
+    owned = {each.address: labels_of(each.after or each.before) for each in plan.steps()}
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             state, took = states.get(address, (Span("waiting" if events else "", Tone.MUTED), ""))
             shown = (line(str(number)), labels[address], line(state), line(Span(took, Tone.MUTED)))
-            found.append(Row(address, shown))
+            found.append(Row(address, shown, labels=owned[address]))
     for each in plan.left_out:
         label = line(Span(f"{each.what} ", Tone.MUTED), _left_out(each))
         found.append(Row(each.address, (line(""), label, line(Span("left out", Tone.WARN)), line(""))))

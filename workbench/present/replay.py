@@ -16,6 +16,7 @@ from workbench.engine.events import (
     StepStarted,
 )
 from workbench.present import durations, reconcile
+from workbench.present.axis import Axis
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
@@ -82,11 +83,7 @@ def strip(events: Sequence[Event], at: datetime, width: int, glyphs: Glyphs) -> 
     """All of it in so many cells: which part is over, where steps ended, and where one failed."""
     if not events or width < 1:
         return Line()
-    begin, whole = events[0].at, length(events).total_seconds()
-
-    def cell(moment: datetime) -> int:
-        return min(width - 1, int((moment - begin).total_seconds() / whole * width)) if whole else width - 1
-
+    cell = Axis.of(events[0].at, events[-1].at, width).cell
     is_plain = glyphs.name == "ascii"
     passed, ahead, ended = ("=", "-", "#") if is_plain else ("━", "─", "■")
     signs = [Span(passed if each <= cell(at) else ahead, Tone.MUTED) for each in range(width)]

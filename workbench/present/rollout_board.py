@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from workbench.engine.rollout.progress import Phase
 from workbench.present import durations
@@ -24,8 +25,16 @@ COLUMNS = (
 )
 
 
-def rows(found: Found, now: datetime, glyphs: Glyphs) -> tuple[Row, ...]:
-    """Returns a row for each, the newest first, keyed by its id; those that can't be read come first."""
+_NONE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+
+
+def rows(
+    found: Found, now: datetime, glyphs: Glyphs, labels: Mapping[str, Mapping[str, str]] = _NONE
+) -> tuple[Row, ...]:
+    """Returns a row for each, the newest first, keyed by its id; those that can't be read come first.
+
+    `labels` are those of the stacks, by their names: a rollout is found by any of the stacks in it.
+    """
     broken = tuple(
         Row(
             each.id,
@@ -38,10 +47,10 @@ def rows(found: Found, now: datetime, glyphs: Glyphs) -> tuple[Row, ...]:
         )
         for each in found.unreadable
     )
-    return (*broken, *(_row(Shown(each, now), glyphs) for each in found.known))
+    return (*broken, *(_row(Shown(each, now), glyphs, labels) for each in found.known))
 
 
-def _row(shown: Shown, glyphs: Glyphs) -> Row:
+def _row(shown: Shown, glyphs: Glyphs, labels: Mapping[str, Mapping[str, str]]) -> Row:
     at = shown.at
     age = durations.coarse((shown.now - at.began.at).total_seconds())
     halted = at.halted if at.phase is Phase.HALTED else None
@@ -55,7 +64,7 @@ def _row(shown: Shown, glyphs: Glyphs) -> Row:
         line(Span(age, Tone.MUTED)),
         line(why),
     )
-    return Row(at.began.id, cells)
+    return Row(at.began.id, cells, labels=tuple(labels.get(each, {}) for each in at.began.parts))
 
 
 def batch_text(shown: Shown) -> str:

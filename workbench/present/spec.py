@@ -11,7 +11,7 @@ from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Spec
 from workbench.present.diff import source_text
 from workbench.present.plain_data import plain
-from workbench.present.rows import Column, Row
+from workbench.present.rows import Column, Row, labels_of
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
 
@@ -23,7 +23,7 @@ _SEAL = Seal.random()
 
 def resource_rows(spec: Spec) -> tuple[Row, ...]:
     """Returns a row a resource in the order of the source, keyed by id."""
-    return tuple(Row(each.id, _cells(each.id)) for each in spec)
+    return tuple(Row(each.id, _cells(each.id), labels=labels_of(each.attributes)) for each in spec)
 
 
 def _cells(id_: ResourceId) -> tuple[Line, ...]:

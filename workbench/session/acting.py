@@ -1,4 +1,4 @@
-"""Acting on single live objects: restart, scale, delete, evict, drain.
+"""Acting on live objects, one or several: restart, scale, delete, evict, drain.
 
 Each is confirmed, guarded and audited as a plan is.
 """
@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from kcl.records import replace
+from workbench.project import WorkbenchError
 from workbench.session.opened import Opened
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import KubernetesId, LiveOperations, LiveResource, NodeOperations
     from workbench.engine.draining import Drain
-    from workbench.engine.live_acts import LiveRequest
-    from workbench.project import StackPath
+    from workbench.engine.live_acts import Acts, ActState, LiveRequest
+    from workbench.project import KonfigTree, StackPath
 
 BLOCKED_AGAIN_SECONDS, DRAIN_SECONDS = 5.0, 600.0
 """How often a pod is asked to go that its budget holds back, and for how long."""
@@ -28,7 +30,7 @@ class Acting(Opened):
     async def live_owner(self, request: LiveRequest) -> StackPath | None:
         """Returns the stack that has the object, as its labels say now. Raises `RuntimeFailure`, `Moved` among them."""
         with self._masking_failures():
-            return self._owner(await self._same(request.cluster, request.id, request.uid))
+            return self._owner(await self._same(request.cluster, request.id, request.uid), self.tree())
 
     async def prepare_live(self, request: LiveRequest) -> LiveRequest:
         """Returns it with what it does and destroys as things are now, which its phrase names. Changes nothing."""
@@ -57,14 +59,78 @@ class Acting(Opened):
         object by now), each before anything is written, or the `RuntimeFailure` that the cluster answers with.
         """
         with self._masking_failures():
-            await self._act(request, confirm, report)
+            await self._act(request, confirm, report, self.tree())
 
-    async def _act(self, request: LiveRequest, confirm: str, report: Callable[[str], None]) -> None:
+    async def prepare_acts(self, requests: Sequence[LiveRequest]) -> Acts:
+        """Returns an act on several objects, with what it does and destroys as things are now. Changes nothing.
+
+        Raises `BadAct`, or the `RuntimeFailure` of the first one that can't be looked at, `Moved` among them.
+        """
+        with self._masking_failures():
+            return await self._looked_at(requests, self.tree())
+
+    async def _looked_at(self, requests: Sequence[LiveRequest], tree: KonfigTree) -> Acts:
+        from workbench.engine.live_acts import Acts
+
+        found: list[tuple[LiveRequest, StackPath | None]] = []
+        for each in requests:
+            live = await self._same(each.cluster, each.id, each.uid)
+            found.append((await self._prepared(each, live), self._owner(live, tree)))
+        against = (self._why_not(each.cluster, owner, tree) for each, owner in found)
+        refused = tuple(dict.fromkeys(why for why in against if why))
+        return Acts(tuple(each for each, _ in found), tuple(owner for _, owner in found), refused)
+
+    async def act_on_all(
+        self,
+        acts: Acts,
+        *,
+        confirm: str = "",
+        report: Callable[[int, ActState, str], None] = lambda _number, _state, _said: None,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Does it to one object after the other; `report` is given where each is, by its number, and why it failed.
+
+        That one fails does not keep it from the others, but for those of a cluster that does not answer; what comes
+        after `goes_on` says no is left. Raises `Refused`
+        where one of them may not be changed, `ConfirmationRequired` for anything but the exact phrase of these objects
+        as they are, `Moved` where one is another by now, or the failure of looking: each before anything is written.
+        """
+        from runtimes.base import RuntimeFailure, Unreachable
+        from workbench.engine.errors import ConfirmationRequired, Refused
+        from workbench.engine.live_acts import ActState
+
+        tree = self.tree()  # once: of two hundred stacks it takes longer than an act
+        with self._masking_failures():
+            fresh = await self._looked_at(acts.requests, tree)
+            if fresh.refused:
+                raise Refused(fresh.refused, where=", ".join(fresh.clusters))
+            if confirm != fresh.phrase:
+                raise ConfirmationRequired(fresh.phrase, f"it will {fresh.act.value} {fresh.counted}")
+        silent: set[str] = set()
+        for number, each in enumerate(fresh.requests):
+            if not goes_on() or each.cluster in silent:
+                report(number, ActState.LEFT, "its cluster does not answer" if each.cluster in silent else "")
+                continue
+            report(number, ActState.RUNNING, "")
+            try:
+                with self._masking_failures():
+                    await self._act(each, each.phrase, partial(report, number, ActState.RUNNING), tree)
+            except (WorkbenchError, RuntimeFailure) as error:
+                is_uncertain = isinstance(error, Unreachable) and error.is_uncertain
+                silent |= {each.cluster} if isinstance(error, Unreachable) else set()
+                report(number, ActState.UNKNOWN if is_uncertain else ActState.FAILED, str(error))
+            except BaseException:
+                report(number, ActState.UNKNOWN, "it was interrupted")
+                raise
+            else:
+                report(number, ActState.DONE, "")
+
+    async def _act(self, request: LiveRequest, confirm: str, report: Callable[[str], None], tree: KonfigTree) -> None:
         from runtimes.base import RuntimeFailure, Unreachable
         from workbench.engine.errors import ConfirmationRequired, Refused
 
         live = await self._same(request.cluster, request.id, request.uid)
-        if why := self._why_not(request.cluster, self._owner(live)):
+        if why := self._why_not(request.cluster, self._owner(live, tree), tree):
             raise Refused([why], where=request.cluster)
         request = await self._prepared(request, live)
         if confirm != request.phrase:
@@ -170,19 +236,18 @@ class Acting(Opened):
             raise Moved(f"{gone}, since it was looked at", target=cluster, subject=str(id_))
         return live
 
-    def _owner(self, live: LiveResource) -> StackPath | None:
+    @staticmethod
+    def _owner(live: LiveResource, tree: KonfigTree) -> StackPath | None:
         from workbench.engine.live import owners
 
         metadata = live.observed.get("metadata") or {}
-        return owners(each.path for each in self.tree().stacks())(metadata.get("labels") or {})
+        return owners(each.path for each in tree.stacks())(metadata.get("labels") or {})
 
-    def _why_not(self, cluster: str, owner: StackPath | None) -> str:
+    def _why_not(self, cluster: str, owner: StackPath | None, tree: KonfigTree) -> str:
         """What no label ties to a stack may be of any that goes there, a pod of a read-only one for example."""
         if self.settings.is_read_only:
             return "this session is read-only (WB_READONLY, or an untrusted repository)"
-        there = (
-            each for each in self.tree().stacks() if each.path == owner or (owner is None and cluster in each.clusters)
-        )
+        there = (each for each in tree.stacks() if each.path == owner or (owner is None and cluster in each.clusters))
         return next((why for each in there if (why := self.read_only(each))), "")
 
     def _note(self, request: LiveRequest, result: str, detail: str = "", *, pod: str = "") -> None:

@@ -118,7 +118,8 @@ class Attaching(Acting):
         id_ = _id(pod)
         with self._masking_failures():
             live = await self._same(cluster, id_, pod.uid)
-        if why := self._why_not(cluster, self._owner(live)):
+        tree = self.tree()
+        if why := self._why_not(cluster, self._owner(live, tree), tree):
             raise Refused([why], where=cluster)
         runtime = await self._connections.runtime(cluster)
         if not isinstance(runtime, Attachable):

@@ -174,7 +174,7 @@ class WorkbenchApp(WithNames, App[int]):
     def on_mount(self) -> None:
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = fitting(has_color=self.session.settings.has_color, color_system=self.color_system)
+        self._take_theme()
         self.set_class(self.theme == SIXTEEN, SIXTEEN_CLASS)
         self.animation_level = "none"
         self.set_class(self.is_ascii, ASCII_CLASS)
@@ -189,6 +189,20 @@ class WorkbenchApp(WithNames, App[int]):
         if self._message:
             keys = ", ".join(f"{self.key(name)}: {does}" for name, does in self._first_keys.items())
             self.notify(" ".join(each for each in (self._message, keys) if each), timeout=8)
+
+    def _take_theme(self) -> None:
+        """Takes the theme that is wanted, else what fits the terminal; without colour there is but one."""
+        settings = self.session.settings
+        self.theme = fitting(has_color=settings.has_color, color_system=self.color_system)
+        if not settings.theme or not settings.has_color:
+            return
+        if settings.theme in self.available_themes:
+            self.theme = settings.theme
+        else:
+            there = ", ".join(each.name for each in THEMES)
+            self.notify(
+                f"WB_THEME={settings.theme}: there is no such theme, but {there}", severity="warning", timeout=12
+            )
 
     def _take_keymap(self) -> None:
         """Takes the keys that the user wants; a file that is wrong is named, and all keys are the default ones."""

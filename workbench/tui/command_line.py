@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
 from workbench.tui import attaching, commands, custom_running, places, served
 from workbench.tui.frame import Frame
@@ -20,8 +19,10 @@ WORDS = (
     *commands.OF_A_STACK,
     *commands.PLACES,
     commands.UNDO,
+    commands.ROLLOUT,
     "recover",
     *commands.OF_A_DIFF,
+    commands.EXPORT,
     *commands.ACTS,
     *commands.MARKS,
     *attaching.COMMANDS,
@@ -53,6 +54,8 @@ def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
         return
     if word == "recover":
         app.recovering.open(rest)
+    elif word == commands.ROLLOUT:
+        commands.plan_rollout(app, rest.split(), screen)
     elif word == commands.DRAFT:
         app.drafts.run(rest.strip())
     elif word == "allow-writes":
@@ -79,13 +82,14 @@ def completions(app: WorkbenchApp, text: str) -> tuple[str, ...]:
         found = (f"{each} " if each != "quit" else each for each in (*WORDS, *app.custom) if each.startswith(word))
         return (*found, *commands.kinds(app, word))
     if word == commands.EXPORT:
-        return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
+        forms = app.screen.exports() if isinstance(app.screen, Frame) else ()
+        return tuple(f"{word} {each}" for each in forms if each.startswith(rest.lstrip()))
     if word in ("go", "unbookmark"):
         return tuple(f"{word} {each}" for each in places.names(app) if each.startswith(rest.lstrip()))
     if word == commands.DRAFT:
         every = (f"{verb} {name}" for verb in ("save", "drop") for name in app.drafts.names())
         return tuple(f"{word} {each}" for each in every if each.startswith(rest.lstrip()))
-    if word not in ("stack", "allow-writes", commands.UNDO) and word not in commands.OF_A_STACK:
+    if word not in ("stack", "allow-writes", commands.UNDO, commands.ROLLOUT) and word not in commands.OF_A_STACK:
         return ()
     names = [str(path) for path in app.states]
     return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from runtimes.base import KubernetesId
 from workbench.engine.live_acts import LiveAct
-from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
 from workbench.tui import attaching, equivalents
 from workbench.tui.frame import Frame
@@ -38,7 +37,7 @@ PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks", "forwards")
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
 EXPORT = "export"
-OF_A_DIFF = (EXPORT, "ignore")
+OF_A_DIFF = ("ignore",)
 """What is said of the Live diff on the screen."""
 EDITED = ("commit", "branch", "find", "replace")
 """What is done to the edits of a What-if."""
@@ -46,7 +45,9 @@ UNDO = "undo"
 """Plans the way back to the last good release before the current one."""
 DRAFT = "draft"
 """What is done to edits that are stored and not taken up."""
-_OTHERS = (UNDO, "stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
+ROLLOUT = "rollout"
+"""Plans a rollout."""
+_OTHERS = (UNDO, ROLLOUT, "stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
 ACTS = tuple(each.value for each in LiveAct)
 MARKS = ("bookmark", "go", "unbookmark")
 """What is about the name of a place."""
@@ -87,6 +88,9 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     if word in EDITED:
         _edit(app, word, rest, screen)
         return True
+    if word == EXPORT:
+        _export(app, rest, screen)
+        return True
     if word in OF_A_DIFF:
         _of_a_diff(app, word, rest, screen)
         return True
@@ -121,12 +125,14 @@ def _place(word: str) -> Frame:
 
 
 def _act(app: WorkbenchApp, act: LiveAct, rest: str, screen: Frame) -> None:
+    from workbench.tui.screens.live import LiveScreen
     from workbench.tui.screens.live_object import LiveObjectScreen
 
-    if isinstance(screen, LiveObjectScreen):
+    if isinstance(screen, LiveObjectScreen | LiveScreen):
         screen.ask_to(act, rest)
     else:
-        app.notify(f"open the one object to {act.value} first: what is acted on has to be seen", severity="warning")
+        said = f"list the objects to {act.value} and mark them, or open the one"
+        app.notify(f"{said}: what is acted on has to be seen", severity="warning")
 
 
 def _edit(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
@@ -149,15 +155,13 @@ def _edit(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
 def _of_a_diff(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
     if not isinstance(screen, DiffScreen):
         app.notify(f":{word} is about the Live diff: go there first", severity="warning")
-    elif word == EXPORT:
-        _export(app, rest, screen)
     else:
         screen.ignore(rest)
 
 
-def _export(app: WorkbenchApp, form: str, screen: DiffScreen) -> None:
-    if form not in FORMS:
-        app.notify(f"say as what: {', '.join(FORMS)}", severity="warning")
+def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
+    if form not in screen.exports():
+        app.notify(f"say as what: {', '.join(screen.exports())}", severity="warning")
     else:
         screen.export(form)
 
@@ -170,6 +174,7 @@ def is_kind(word: str) -> bool:
         *ACTS,
         *attaching.COMMANDS,
         *OF_A_DIFF,
+        EXPORT,
         *EDITED,
         *_OTHERS,
     )
@@ -217,6 +222,15 @@ def _namespaces(state: StackState) -> tuple[str, ...]:
         ids += [each.address.id for each in state.known_diff.changes]
     named = (each.namespace for each in ids if isinstance(each, KubernetesId))
     return tuple(sorted({each for each in named if each}))
+
+
+def plan_rollout(app: WorkbenchApp, globs: Sequence[str], screen: Frame) -> None:
+    """Opens the plan of a rollout: of the stacks that are named, else of those marked in Browse, else of all stages."""
+    from workbench.tui.screens.browse import BrowseScreen
+    from workbench.tui.screens.rollout_plan import RolloutPlanScreen
+
+    marked = screen.marked if isinstance(screen, BrowseScreen) and not globs else []
+    app.push_screen(RolloutPlanScreen(tuple(globs) or tuple(each.stack.name for each in marked)))
 
 
 def allow_writes(app: WorkbenchApp, name: str, screen: Frame) -> None:

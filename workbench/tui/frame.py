@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -11,6 +12,7 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -18,8 +20,8 @@ from runtimes.base import Address, KubernetesId
 from workbench.present import clusters, durations, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
-from workbench.project import StackPath
-from workbench.tui import filters, panes, served
+from workbench.project import StackPath, WorkbenchError
+from workbench.tui import filters, panes, saving, served
 from workbench.tui.key_names import SIGNS, WithNames
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState
@@ -30,6 +32,8 @@ from workbench.tui.widgets.tone_text import ToneText
 from workbench.words import counted
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from workbench.engine.changes import Change
     from workbench.engine.spec import Spec
     from workbench.tui.app import WorkbenchApp
@@ -62,6 +66,12 @@ class StateChanged(Message):
         self.path = path
 
 
+def _actions() -> type[Provider]:
+    from workbench.tui.actions import Actions  # the palette is loaded when somebody opens it
+
+    return Actions
+
+
 class Frame(WithNames, Screen[None]):
     """A screen of the workbench. Subclasses compose `body` and redraw in `show_state`."""
 
@@ -92,6 +102,8 @@ class Frame(WithNames, Screen[None]):
         Binding("x", "app.command_palette", "All actions", show=False),
         Binding("q", "quit", "Quit", show=False),
     ]
+
+    COMMANDS: ClassVar = {_actions}
 
     # Textual declares it as an instance variable, so it can't be a ClassVar here
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-two"), (130, "-three")]  # noqa: RUF012
@@ -294,7 +306,7 @@ class Frame(WithNames, Screen[None]):
 
     def action_filter(self) -> None:
         self._filtered = self.main_table()
-        self.query_one(Prompt).open("/", "filter: text or regular expression, !inverse, -f fuzzy")
+        self.query_one(Prompt).open("/", "filter: regular expression, -f letters, -l key=value; ! inverts")
 
     def action_command(self) -> None:
         self.open_command()
@@ -326,6 +338,9 @@ class Frame(WithNames, Screen[None]):
         try:
             table.filter_by(filters.parse(text))
             self.filter_text = text
+            self.query_one("#status", ToneText).show(self.status())
+            if filters.is_by_labels(text) and table.rows and all(row.labels is None for row in table.rows):
+                self.query_one("#status", ToneText).show(line(Span(filters.NO_LABELS, Tone.WARN)))
             self.workbench.note_place(self)
         except filters.BadFilter as error:
             self.query_one("#status", ToneText).show(line(Span(str(error), Tone.WARN)))
@@ -369,6 +384,30 @@ class Frame(WithNames, Screen[None]):
             return False
         return super().check_action(action, parameters)
 
+    def why_not(self, action: str) -> str:
+        """Returns why an action does nothing here now, empty where nothing is known against it; screens know more."""
+        name, state = action.rpartition(".")[2].partition("(")[0], self.shown_state
+        match name:
+            case "call_off":
+                return "" if state is not None and state.busy and not state.is_applying else "nothing is awaited here"
+            case "open" | "switch_to" if state is None:
+                return "put the cursor on a stack first"
+            case "write" | "commit" | "branch" | "ask" if state is not None:
+                return self.workbench.session.read_only(state.stack)
+        return ""
+
+    def why_not_typed(self, word: str) -> str:
+        """Returns why a command does nothing here now, as `why_not`."""
+        from workbench.tui import commands
+
+        if word in commands.OF_A_STACK and self.shown_state is None:
+            return "put the cursor on a stack first, or name one"
+        if word in commands.ACTS:
+            return "open or list live objects first"
+        if word in commands.EDITED:
+            return "go to a What-if first"
+        return "go to the Live diff first" if word in commands.OF_A_DIFF else ""
+
     def action_toggle_help(self) -> None:
         if self.query("HelpPanel"):
             self.app.action_hide_help_panel()
@@ -403,6 +442,50 @@ class Frame(WithNames, Screen[None]):
         elif text:
             self.app.copy_to_clipboard(text)
             self.notify(f"copied {len(text.splitlines())} lines")
+
+    def painted(self) -> Sequence[Strip]:
+        """What is on the screen, line by line."""
+        return self._compositor.render_strips()
+
+    def exports(self) -> tuple[str, ...]:
+        """The forms that `:export` knows here."""
+        state = self.shown_state
+        return ("bundle", "svg", *(("yaml",) if state is not None and state.compiled is not None else ()))
+
+    def export(self, form: str) -> None:
+        """Writes what is here into the working folder, for its user alone, secrets masked."""
+        match form:
+            case "svg":
+                self.call_after_refresh(self.action_picture)
+            case "yaml":
+                self._export_spec()
+            case _:
+                from workbench.tui import bundle  # what it reads with is of no other use here
+
+                # first what was typed goes from the screen
+                self.call_after_refresh(self._saved, lambda: bundle.save(self.workbench, self))
+
+    def _export_spec(self) -> None:
+        from workbench.present.spec import masked_documents
+        from workbench.present.yaml_data import yaml_data
+
+        compiled = self.shown_state.compiled if self.shown_state is not None else None
+        assert compiled is not None, "it is not offered before"
+        path = saving.file_name((compiled.spec.stack, "spec"), "yaml", self.workbench.now())
+
+        def write() -> Path:
+            saving.save(path, yaml_data(masked_documents(compiled.spec)).splitlines())
+            return path
+
+        self._saved(write)
+
+    def _saved(self, write: Callable[[], Path]) -> None:
+        try:
+            path = write()
+        except (OSError, WorkbenchError) as error:
+            self.notify(f"not saved: {error}", severity="error")
+        else:
+            self.notify(f"saved {path}")
 
     def action_picture(self) -> None:
         """Saves the screen as an SVG file in the working folder; secrets are masked in it as they are here."""

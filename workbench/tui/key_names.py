@@ -29,6 +29,11 @@ def in_words(name: str, keymap: Mapping[str, str]) -> str:
     return SIGNS.get(key, key)
 
 
+def is_ours(name: str) -> bool:
+    """Whether a binding of ours has this name; Textual's own have others, or none."""
+    return name in _DEFAULT_KEYS
+
+
 class WithNames:
     """Comes before a class of Textual's, and names the bindings of each class below."""
 

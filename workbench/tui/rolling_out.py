@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runtimes.base import RuntimeFailure
 from workbench.engine.rollout.execute import Picture, RolloutRun
-from workbench.engine.rollout.values import Ask, BatchBegan, BatchReady
+from workbench.engine.rollout.planned import PlannedRollout
+from workbench.engine.rollout.values import Ask, BatchBegan, BatchReady, Stage
 from workbench.engine.status import StatusTree
 from workbench.present import errors
 from workbench.present import rollout as present
@@ -51,6 +53,14 @@ class RollingOut:
         self.is_running = True
         self._app.run_worker(later(self._carrying_out, id_), group="rollout", exclusive=True)
 
+    def begin(self, planned: PlannedRollout, phrase: str) -> None:
+        """Records a rollout as it was planned, and carries it out in this process."""
+        if self.is_running:
+            self._app.notify(f"{self.id} is carried out here: one at a time", severity="warning")
+            return
+        self.is_running = True
+        self._app.run_worker(later(self._beginning, planned, phrase), group="rollout", exclusive=True)
+
     def stop(self) -> None:
         """Ends it in order; a second time makes Terraform drop what it has begun."""
         if self._run is not None:
@@ -70,12 +80,22 @@ class RollingOut:
             self.error = errors.Bug(error)
         self._app.tell_of_rollouts(is_recorded=True)
 
+    async def _beginning(self, planned: PlannedRollout, phrase: str) -> None:
+        async def do() -> None:
+            self.id = await self._app.session.begin_rollout(planned, confirm=phrase)
+            await self._follow(self.id, planned.schedule.stages)
+
+        await self._trying("", do)
+
     async def _carrying_out(self, id_: str) -> None:
+        await self._trying(id_, partial(self._carry_out, id_))
+
+    async def _trying(self, id_: str, do: Callable[[], Awaitable[None]]) -> None:
         self.id, self.error, self.trees, self._is_stopping = id_, None, {}, False
         self.log.clear()
         self._app.tell_of_rollouts(is_recorded=False)
         try:
-            await self._carry_out(id_)
+            await do()
         except (WorkbenchError, RuntimeFailure) as error:
             self.error = error
         except Exception as error:
@@ -91,10 +111,13 @@ class RollingOut:
         if session.is_rolling_out(known) and known.runner is not None:
             raise WorkbenchError(f"it is carried out by {known.runner.who}", hint="pause it, and wait for the batch")
         at = await session.ask_rollout(id_, Ask.RESUME)
-        async with session.rollout(id_) as run:
+        await self._follow(id_, at.began.stages)
+
+    async def _follow(self, id_: str, stages: tuple[Stage, ...]) -> None:
+        async with self._app.session.rollout(id_) as run:
             self._run = run
             async for event in run:
                 if isinstance(event, Picture):
                     self.trees = event.trees
-                self.log.extend(present.event_lines(event, at.began.stages, self._app.glyphs))
+                self.log.extend(present.event_lines(event, stages, self._app.glyphs))
                 self._app.tell_of_rollouts(is_recorded=isinstance(event, BatchBegan | BatchReady))

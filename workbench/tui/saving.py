@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 _ODD = re.compile(r"[^\w.@-]+")
 
@@ -21,6 +22,11 @@ def save(path: Path, lines: Iterable[str]) -> None:
     """Raises `OSError`, `FileExistsError` among them."""
     with open(path, "x", encoding="utf-8", opener=_private) as file:
         file.writelines(f"{each}\n" for each in lines)
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Opens a new file to write; raises as `save`."""
+    return open(path, "xb", opener=_private)
 
 
 def _private(path: str, flags: int) -> int:

@@ -172,8 +172,11 @@ class StackWork:
                 async with self._app.session.watch(state.stack, state.inputs) as trees:
                     async for tree in trees:
                         state.tree = tree
+                        state.timeline.add(tree)
                         self._app.tell(state)
             finally:
                 state.watchers -= 1
+                if not state.is_watched:
+                    state.timeline.lose(self._app.now())
 
         await self._trying(state, "", do)

@@ -18,6 +18,7 @@ from workbench.engine.plan import Plan
 from workbench.engine.recovery.execute import RecoveryRun
 from workbench.engine.recovery.values import Recovery, RecoveryReport, StepState
 from workbench.engine.status import StatusTree
+from workbench.engine.timeline import Timeline
 from workbench.engine.whatif import WhatIf
 from workbench.present.browse import Known
 from workbench.present.text import Line
@@ -77,7 +78,8 @@ class StackState:
     `is_forced`: the next plan takes over fields that other managers own. `skipped` is what it leaves out. `goal` is
     what plans are for. `applying` is what can be interrupted, None before the first write; `is_stopping` once it
     was asked to end in order. `compiled` stays when a later compile fails: `error` then says why, and what is shown
-    is the last good one. `reach` is how far the edits at hand reach.
+    is the last good one. `reach` is how far the edits at hand reach. `timeline` is all that watches showed
+    so far.
     """
 
     stack: Stack
@@ -100,6 +102,7 @@ class StackState:
     look: StackLook | None = None
     drift: StackDrift | None = None
     reach: Reach | None = None
+    timeline: Timeline = field(default_factory=Timeline)
 
     @property
     def is_watched(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from rich.segment import Segment
 from textual.color import Color
@@ -14,8 +15,10 @@ from textual.widgets import Input
 from tests.workbench.canaries.repository import LOOK, OPTION, URL
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.present.diff_export import FORMS, exported
+from workbench.tui import bundle
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.custom import CustomCommand
+from workbench.tui.frame import Frame
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.command_log import CommandLogScreen
@@ -24,6 +27,7 @@ from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.forwards import ForwardsScreen
 from workbench.tui.screens.ignore import IgnoreScreen
 from workbench.tui.screens.live import LiveScreen
+from workbench.tui.screens.live_acts import LiveActsScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.output import OutputScreen
@@ -31,7 +35,9 @@ from workbench.tui.screens.reach import ReachScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.replay import ReplayScreen
+from workbench.tui.screens.rollout_plan import RolloutPlanScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
+from workbench.tui.screens.timeline import TimelineScreen
 from workbench.tui.tones import OnlyAscii
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -125,6 +131,10 @@ class Pictures:
         await opened(self.pilot)
         (app.konfig.root / "rollout.yaml").write_text("stages: [{name: all, stacks: [vault/dev], timeout: 1s}]\n")
         session = app.session
+        await self._typed("rollout")
+        await until(self.pilot, lambda: isinstance(app.screen, RolloutPlanScreen) and says(app, "asks for the phrase"))
+        self.take("rollout plan")
+        await self.pilot.press("escape")
         planned = await session.plan_rollout()
         id_ = await session.begin_rollout(planned, confirm=planned.confirmation.phrase)
         await self._typed("rollouts")
@@ -136,6 +146,17 @@ class Pictures:
         await until(self.pilot, lambda: says(app, "halted"))
         self.take("rollouts")
         assert "denied" in self.seen["rollouts"], "what the cluster says quotes canaries"
+        await self.pilot.press("escape")
+
+    async def of_a_timeline(self) -> None:
+        """What became of each object while it was watched, and the bundle of all that stands behind the screen."""
+        await self.pilot.press("T")
+        await until(self.pilot, lambda: isinstance(self.app.screen, TimelineScreen) and says(self.app, "Deployment"))
+        await self.of_each_row("timeline", 6)
+        path = bundle.save(self.app, cast("Frame", self.app.screen))
+        with zipfile.ZipFile(path) as made:
+            for name in made.namelist():
+                self.seen[f"bundle {name}"] = made.read(name).decode()
         await self.pilot.press("escape")
 
     async def of_releases(self) -> None:
@@ -203,7 +224,12 @@ class Pictures:
         await self._typed("configmaps")
         await until(self.pilot, lambda: isinstance(self.app.screen, LiveScreen) and says(self.app, "opens with"))
         self.take("live")
-        await self.pilot.press("n")
+        await self.pilot.press("asterisk")
+        await self._typed("delete")
+        await until(self.pilot, lambda: isinstance(self.app.screen, LiveActsScreen) and says(self.app, "waiting"))
+        self.take("live acts")
+        await self.pilot.press("escape")
+        await self.pilot.press("asterisk", "n")
         self.take("live, wide")
         await self.pilot.press("enter")
         await until(self.pilot, lambda: isinstance(self.app.screen, LiveObjectScreen) and says(self.app, "Refused"))

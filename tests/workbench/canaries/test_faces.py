@@ -39,7 +39,10 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecoveringVault:
     return made
 
 
-async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_ascii(vault: RecoveringVault) -> None:
+async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_ascii(
+    vault: RecoveringVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # what is saved lies in the working folder
     app = WorkbenchApp(vault.session(is_ascii=True), open_at="vault/dev", now=lambda: NOW)
     app._filters[-1] = unreadable = Unreadable()
     async with app.run_test(size=LARGE) as pilot:
@@ -56,6 +59,7 @@ async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_a
         await pilot.press("w")
         await until(pilot, lambda: says(app, "ready"))
         pictures.take("reconcile")
+        await pictures.of_a_timeline()
         for number in range(6):
             await pilot.press("j", "enter")
             await pilot.pause()
@@ -77,6 +81,7 @@ async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_a
     for module in pkgutil.iter_modules(screens.__path__, f"{screens.__name__}."):
         importlib.import_module(module.name)
     every = {each.__name__ for each in Frame.__subclasses__()}
+    assert {"bundle spec.yaml", "bundle plan.json", "bundle diff.json", "bundle timeline.txt"} <= seen.keys()
     assert pictures.screens == every - {*SHOWN_OTHERWISE}
     assert not [each for each in pictures.painted if not each.isascii()]
     assert not unreadable.texts, "signs of ours have to have one in ASCII"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.base import KubernetesId, Moved, Unreachable
+from runtimes.base import KubernetesId, Moved, Rejected, Unreachable
 from tests.workbench.session.shop import FILES, Clusters, session, shop
+from workbench.engine.draining import Losses
 from workbench.engine.errors import ConfirmationRequired, Refused
-from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, consequence
+from workbench.engine.live_acts import Acts, ActState, BadAct, LiveAct, LiveRequest, consequence
 from workbench.engine.placement import PROJECT, STACK
 from workbench.project import ProjectName, StackName, StackPath
 
@@ -99,3 +100,96 @@ def test_what_cannot_be_asked_of_an_object_is_said() -> None:
     wanted = LiveRequest(LiveAct.SCALE, "hz", deployment, "1", 3)
     assert wanted.phrase == "scale a/b@hz to 3"
     assert "drift" in consequence(wanted, PROD) and "no stack here is known" in consequence(wanted, None)
+
+
+def several(clusters: Clusters, *names: str, labels: dict[str, str] | None = None) -> list[LiveRequest]:
+    found = []
+    for name in names:
+        metadata = {"name": name, "namespace": "web-prod", "labels": labels or {}}
+        found.append(request(clusters, clusters["hz"].put({**MAP, "metadata": metadata})))
+    return found
+
+
+async def test_several_are_acted_on_by_one_phrase_that_counts_for_these_alone(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    wanted = several(clusters, "a", "b", "c")
+    async with session(shop(tmp_path / "shop"), clusters) as opened:
+        acts = await opened.prepare_acts(wanted)
+        others = await opened.prepare_acts(several(clusters, "a", "b", "c"))
+        assert acts.phrase.startswith("delete 3 ConfigMaps@hz ") and acts.phrase != others.phrase
+        wanted = several(clusters, "a", "b", "c")
+        acts = await opened.prepare_acts(wanted)
+        for phrase in ("", "yes", "delete 3 ConfigMaps@hz", others.phrase):
+            with pytest.raises(ConfirmationRequired):
+                await opened.act_on_all(acts, confirm=phrase)
+        assert len(clusters["hz"].objects) == 3 and opened.audit().entries() == ()
+        told: list[tuple[int, ActState]] = []
+        await opened.act_on_all(acts, confirm=acts.phrase, report=lambda number, state, _: told.append((number, state)))
+        assert told == [(number, state) for number in range(3) for state in (ActState.RUNNING, ActState.DONE)]
+        assert not clusters["hz"].objects
+        trail = [(each.target.rpartition(":")[2], each.result) for each in reversed(opened.audit().entries())]
+        assert [result for _, result in trail] == ["started", "done"] * 3
+
+
+async def test_of_several_one_that_fails_does_not_keep_it_from_the_others(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    async with session(shop(tmp_path / "shop"), clusters) as opened:
+        wanted = several(clusters, "a", "b", "c")
+        acts = await opened.prepare_acts(wanted)
+        clusters["hz"].fail[("delete", str(wanted[1].id))] = Rejected("no")
+        told: dict[int, ActState] = {}
+        await opened.act_on_all(acts, confirm=acts.phrase, report=lambda number, state, _: told.update({number: state}))
+        assert told == {0: ActState.DONE, 1: ActState.FAILED, 2: ActState.DONE}
+        assert [id_.name for id_ in clusters["hz"].objects if isinstance(id_, KubernetesId)] == ["b"]
+
+
+async def test_of_several_nothing_is_sent_on_to_a_cluster_that_does_not_answer_or_after_a_stop(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    async with session(shop(tmp_path / "shop"), clusters) as opened:
+        acts = await opened.prepare_acts(several(clusters, "a", "b", "c"))
+        clusters["hz"].fail["delete"] = Unreachable("reset", is_uncertain=True)
+        told: dict[int, ActState] = {}
+        await opened.act_on_all(acts, confirm=acts.phrase, report=lambda number, state, _: told.update({number: state}))
+        assert told == {0: ActState.UNKNOWN, 1: ActState.LEFT, 2: ActState.LEFT}
+        clusters["hz"].fail.clear()
+        acts = await opened.prepare_acts(several(clusters, "a", "b", "c"))
+        told.clear()
+        await opened.act_on_all(
+            acts,
+            confirm=acts.phrase,
+            report=lambda number, state, _: told.update({number: state}),
+            goes_on=lambda: not told,
+        )
+        assert told == {0: ActState.DONE, 1: ActState.LEFT, 2: ActState.LEFT}
+
+
+async def test_of_several_one_that_is_read_only_or_another_by_now_keeps_it_from_all(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    async with session(shop(tmp_path / "shop", READ_ONLY), clusters) as opened:
+        wanted = [
+            *several(clusters, "a", labels={PROJECT: "web", STACK: "dev"}),
+            *several(clusters, "b", labels={PROJECT: "web", STACK: "prod"}),
+        ]
+        acts = await opened.prepare_acts(wanted)
+        with pytest.raises(Refused, match="read-only"):
+            await opened.act_on_all(acts, confirm=acts.phrase)
+        opened.allow_writes(opened.select("web/prod"))
+        several(clusters, "b")
+        with pytest.raises(Moved, match="made again"):
+            await opened.act_on_all(acts, confirm=acts.phrase)
+        assert len(clusters["hz"].objects) == 2 and opened.audit().entries() == ()
+
+
+def test_several_are_one_act_on_different_objects_and_not_on_too_many() -> None:
+    one, other = (LiveRequest(LiveAct.DELETE, "hz", KubernetesId("v1", "Pod", "a", name), name) for name in "ab")
+    evicting = LiveRequest(LiveAct.EVICT, "hz", other.id, "b", losses=Losses(frozenset("b")))
+    many = tuple(
+        LiveRequest(LiveAct.DELETE, "hz", KubernetesId("v1", "Pod", "a", str(number)), "u") for number in range(501)
+    )
+    assert len(Acts(many[1:], (None,) * 500).requests) == 500
+    for wrong in ((), (one, one), (one, evicting), many):
+        with pytest.raises(BadAct):
+            Acts(wrong, (None,) * len(wrong))
+    acts = Acts((one, other), (PROD, None))
+    assert list(acts.said()) == [f"1 of them: {consequence(one, PROD)}", f"1 of them: {consequence(other, None)}"]
+    assert "losing 1 bare pod" in Acts((evicting,), (None,)).phrase

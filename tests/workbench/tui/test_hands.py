@@ -35,7 +35,7 @@ filter command toggle_help back focus_next reload zoom room copy bookmark go com
 jump fold close recall leave edit mark mark_all next next_field sides leave_out drift source adopt trouble order
 reverse group describe logs events relations whatif everywhere wide follow container previous range wrap times skip
 reach faults why compare configured patch export commit branch complete finding around more ignore file owner  replay
-play step failure  mark_to
+play step failure  mark_to timeline new
 """
 """Actions that show something, go somewhere, or begin a command that is typed on."""
 SAVES = {"picture", "save"}
@@ -82,6 +82,11 @@ class Hands:
             await session.begin_rollout(made, confirm=made.confirmation.phrase)
         await self.typed("rollouts")
         await until(self.pilot, lambda: isinstance(self.app.screen, RolloutsScreen) and says(self.app, "1 rollout"))
+
+    async def new_rollout(self) -> None:
+        await self.rollout()
+        await self.typed("rollout")
+        await until(self.pilot, lambda: says(self.app, "asks for the phrase"))
 
     async def recovery(self) -> None:
         await self.typed("recover " + " ".join(f"{name}={value}" for name, value in GIVEN.items()))
@@ -170,6 +175,7 @@ ASKS: dict[str, Scene] = {
     "bookmarks.take-away": Hands.bookmarks,
     "plan.apply": Hands.destruction,
     "recovery.run": Hands.recovery,
+    "rollout-plan.roll-out": Hands.new_rollout,
     "rollouts.resume": Hands.rollout,
     "rollouts.pause": Hands.rollout,
     "rollouts.approve": Hands.rollout,

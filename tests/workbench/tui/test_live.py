@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -65,9 +65,9 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
         yield sandbox
 
 
-def workbench(folder: Path) -> WorkbenchApp:
+def workbench(folder: Path, **given: Any) -> WorkbenchApp:
     settings = Settings(
-        folder / "state", folder / "state", user="ann", host="box", kubeconfig=str(folder / "kubeconfig")
+        folder / "state", folder / "state", user="ann", host="box", kubeconfig=str(folder / "kubeconfig"), **given
     )
     return WorkbenchApp(Session(shop(folder / "shop"), settings), open_at="web/prod")
 

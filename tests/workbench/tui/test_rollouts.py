@@ -12,6 +12,7 @@ from runtimes.base import Blocking, Health, ObjectRef, Status
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import FRONT, LARGE, SMALL, opened, says, shown, until, workbench
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.rollout_plan import RolloutPlanScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 
@@ -114,4 +115,50 @@ async def test_a_record_that_cannot_be_read_is_listed_and_is_no_absence(tmp_path
         await until(pilot, lambda: says(app, "can't be read"))
         assert begun(app) == ["? can't be read"]
         await pilot.press("R")
+        assert not app.screen.query_one("#confirm").has_class("asked")
+
+
+async def test_a_rollout_is_planned_begun_by_its_phrase_and_carried_out_from_the_screens(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    file = app.konfig.root / "rollout.yaml"
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        await board(app, pilot)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, RolloutPlanScreen) and says(app, "rollout.yaml"))
+        await pilot.press("a")
+        assert not app.screen.query_one("#confirm").has_class("asked"), "there are no stages"
+        file.write_text(STAGES)
+        await pilot.press("r")
+        await until(pilot, lambda: says(app, "asks for the phrase"))
+        for size in (SMALL, LARGE):
+            await pilot.resize_terminal(*size)
+            assert says(app, "1 east  ") and says(app, "2 rest  ") and says(app, "needs an approval"), shown(app)
+        await typed(app, pilot, "a", "yes")
+        await pilot.press("escape")
+        assert not (await app.session.rollouts()).known, "nothing was begun"
+        assert isinstance(app.screen, RolloutPlanScreen) and app.screen._planned is not None
+        planned = app.screen._planned
+        await typed(app, pilot, "a", planned.confirmation.phrase)
+        await until(pilot, lambda: isinstance(app.screen, RolloutsScreen))
+        await until(pilot, lambda: begun(app) == ["waiting for approval"] and not app.rolling_out.is_running)
+        assert clusters["hz"].body(FRONT)["spec"]["replicas"] == 3
+        lines = [each.line for each in app.command_log.acts]
+        assert "wb rollout start --dry-run" in lines and "wb rollout start" in lines
+        await pilot.press("escape", "escape")
+        assert app.screen_stack[-1] is app.screen_stack[1], "back in Browse"
+
+
+async def test_of_marked_stacks_a_rollout_is_planned_and_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"), is_read_only=True)
+    (app.konfig.root / "rollout.yaml").write_text(STAGES)
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"rollout web/dev", "enter")
+        await until(pilot, lambda: says(app, "web/dev is in no stage"))
+        await pilot.press("escape", "space", "colon", *"rollout", "enter")
+        await until(pilot, lambda: isinstance(app.screen, RolloutPlanScreen) and says(app, "refused: the guards of"))
+        assert says(app, "web/prod")
+        await pilot.press("a", "K")
         assert not app.screen.query_one("#confirm").has_class("asked")

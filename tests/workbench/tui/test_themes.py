@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.color import Color
 from textual.theme import Theme
 
-from workbench.tui.themes import THEMES
+from tests.workbench.session.shop import Clusters
+from tests.workbench.tui.test_screens import SMALL, opened, workbench
+from workbench.settings import Settings
+from workbench.tui.themes import MONO, THEMES
 
 NEEDED = {"wb-contrast": 7.0}
 """https://www.w3.org/TR/WCAG21/#contrast-enhanced; elsewhere 4.5, as https://www.w3.org/TR/WCAG21/#contrast-minimum."""
@@ -37,3 +42,18 @@ def test_texts_of_every_tone_can_be_read(theme: Theme) -> None:
     )
     assert worst >= NEEDED.get(theme.name, 4.5)
     assert contrast(Color.parse(theme.foreground or ""), behind) >= 7
+
+
+async def test_the_theme_of_the_environment_is_begun_with_but_not_without_colour(tmp_path: Path) -> None:
+    assert Settings.load({"WB_THEME": "wb-light"}).theme == "wb-light"
+    for given, expected in (
+        ({"theme": "wb-light"}, "wb-light"),
+        ({"theme": "wb-light", "has_color": False}, MONO),
+        ({"theme": "wb-lihgt"}, "wb-dark"),
+    ):
+        app = workbench(tmp_path / expected, Clusters("hz", "sh"), **given)
+        async with app.run_test(size=SMALL) as pilot:
+            await opened(pilot)
+            assert app.theme == expected
+            said = [each.message for each in app._notifications]
+            assert any("there is no such theme" in each for each in said) == (expected == "wb-dark")

@@ -118,12 +118,14 @@ class BrowseScreen(Frame):
         for key in shown - tree.marks or shown:
             tree.toggle_mark(key)
 
-    def _marked(self) -> list[StackState]:
+    @property
+    def marked(self) -> list[StackState]:
+        """The stacks that are marked, in the order of the repository."""
         tree = self.query_one("#tree", ResourceTable)
         return [state for path, state in self.workbench.states.items() if path in tree.marks]
 
     def action_open(self, screen: str) -> None:
-        marked = self._marked()
+        marked = self.marked
         if len(marked) > 1 and screen in ("spec", "diff"):
             (self.workbench.compile_marked if screen == "spec" else self.workbench.diff_marked)(marked)
             self.notify(f"{'compiling' if screen == 'spec' else 'comparing'} {counted(len(marked), 'stack')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -244,8 +245,15 @@ class DiffScreen(Frame):
     def action_export(self) -> None:
         self.open_command("export ")
 
+    def exports(self) -> tuple[str, ...]:
+        return (*diff_export.FORMS, *super().exports())
+
     def export(self, form: str) -> None:
         """Writes the comparison into the working folder, masked as it is here."""
+        if form not in diff_export.FORMS:
+            if form == "yaml" or self._may_be_saved():
+                super().export(form)
+            return
         found = self.state.diff if self.state else None
         if found is None:
             self.notify("there is nothing to export yet: it is not compared", severity="warning")
@@ -253,12 +261,12 @@ class DiffScreen(Frame):
         now = self.workbench.now()
         text = diff_export.exported(found, form, self.roots, now, drift_only=self.drift_only)
         path = saving.file_name((found.stack, "drift" if self.drift_only else "diff"), form, now)
-        try:
+
+        def write() -> Path:
             saving.save(path, text.splitlines())
-        except OSError as error:
-            self.notify(f"not saved: {error}", severity="error")
-            return
-        self.notify(f"saved {path}")
+            return path
+
+        self._saved(write)
 
     def action_ignore(self) -> None:
         if self._field() is not None:
@@ -353,13 +361,15 @@ class DiffScreen(Frame):
         self.hide_secret()
 
     def action_picture(self) -> None:
-        if self.is_revealing:
-            self.notify(
-                f"a secret is on the screen: {self.workbench.key('everywhere.back')} takes it away first",
-                severity="warning",
-            )
-        else:
+        if self._may_be_saved():
             super().action_picture()
+
+    def _may_be_saved(self) -> bool:
+        """Says so where a secret is on the screen, which no file may have."""
+        if self.is_revealing:
+            back = self.workbench.key("everywhere.back")
+            self.notify(f"a secret is on the screen: {back} takes it away first", severity="warning")
+        return not self.is_revealing
 
     def action_back(self) -> None:
         question = self.query_one(TypedConfirmation)

@@ -1,4 +1,4 @@
-"""Live objects of any kind, as the servers themselves list them. Nothing can be changed here."""
+"""Live objects of any kind, as the servers themselves list them; those that are marked are acted on together."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from runtimes.base import KubernetesId, PodTarget, RuntimeFailure
 from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveKind, LiveRow
 from workbench.engine.live import Listing, UnknownKind, owners
+from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of
 from workbench.present import errors, live
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
@@ -25,7 +26,8 @@ from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import DRAW_SECONDS, Frame
 from workbench.tui.later import later
 from workbench.tui.live_source import open_line
-from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.live_acts import LiveActsScreen
+from workbench.tui.screens.live_object import LiveObjectScreen, replicas_problem
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.state import StackState
@@ -57,6 +59,9 @@ class LiveScreen(Frame):
         Binding("l", "logs", "Logs"),
         Binding("u", "relations", "Related"),
         Binding("s", "source", "Source"),
+        Binding("space", "mark", "Mark"),
+        Binding("V", "mark_to", "Mark up to here", show=False),
+        Binding("asterisk", "mark_all", "Mark all shown", key_display="*", show=False),
     ]
 
     def __init__(
@@ -76,7 +81,9 @@ class LiveScreen(Frame):
 
     def body(self) -> ComposeResult:
         yield ToneText(id="clusters", wrap=True)
-        yield ResourceTable(live.columns(()), id="objects", empty=f"asking {', '.join(self._clusters)} ...")
+        yield ResourceTable(
+            live.columns(()), id="objects", empty=f"asking {', '.join(self._clusters)} ...", markable=True
+        )
 
     def on_mount(self) -> None:
         self._rows = live.LiveRows(owners(self.workbench.states))
@@ -258,7 +265,19 @@ class LiveScreen(Frame):
         what = (
             f"{kind.plural} ({kind.api_version})  {self._where() if kind.is_namespaced else ''}" if kind else self._word
         )
-        return line(Span(f"{what}  ", Tone.MUTED), Span("looking only", Tone.MUTED), *self._why_not_measured())
+        return line(Span(f"{what}  ", Tone.MUTED), *self._marked_text(), *self._why_not_measured())
+
+    def _marked_text(self) -> Iterator[Span]:
+        """How many are marked, those that no filter shows among them, and what can be done to them."""
+        marked = self._marked()
+        if not marked:
+            yield Span(f"{self.workbench.key('live.mark')} marks, to act on several", Tone.MUTED)
+            return
+        seen = {row.key for row in self.query_one("#objects", ResourceTable).shown}
+        hidden = sum((cluster, row.id) not in seen for cluster, row in marked)
+        yield Span(f"{len(marked)} marked{f', {hidden} of them not shown' if hidden else ''}", Tone.STRONG)
+        acts = [f":{each.value}{' N' if each is LiveAct.SCALE else ''}" for each in acts_of(marked[0][1].id)]
+        yield Span(f"  to type: {', '.join(acts)}", Tone.MUTED)
 
     def _why_not_measured(self) -> Iterator[Span]:
         without = [cluster for cluster, why in self._unmeasured.items() if not why]
@@ -321,6 +340,69 @@ class LiveScreen(Frame):
         key = self.query_one("#objects", ResourceTable).current
         every = ((each.cluster, row) for each in self._listings if each.table is not None for row in each.table.rows)
         return next((each for each in every if key == (each[0], each[1].id)), None)
+
+    def _marked(self) -> list[tuple[str, LiveRow]]:
+        """The objects that are marked, in the order they are listed."""
+        marks = self.query_one("#objects", ResourceTable).marks
+        every = ((each.cluster, row) for each in self._listings if each.table is not None for row in each.table.rows)
+        return [each for each in every if (each[0], each[1].id) in marks] if marks else []
+
+    def ask_to(self, act: LiveAct, rest: str) -> None:
+        """Asks for the phrase of an act on all that are marked; `rest` is how many replicas there are to be."""
+        marked = self._marked()
+        if not marked:
+            keys = self.workbench.key("live.mark"), self.workbench.key("tables.open")
+            said = f"mark what to {act.value} with {keys[0]}, or open the one with {keys[1]}"
+            self.notify(f"{said}: what is acted on has to be seen", severity="warning")
+            return
+        if (problem := replicas_problem(act, rest)) is not None:
+            self.notify(problem, severity="warning")
+            return
+        try:
+            requests = [LiveRequest(act, cluster, row.id, row.uid, int(rest or 0)) for cluster, row in marked]
+        except BadAct as error:
+            self.notify(f"{error}. {error.hint}", severity="warning")
+            return
+        self.app.push_screen(LiveActsScreen(requests, self.state, self._unmark))
+
+    def why_not_typed(self, word: str) -> str:
+        if word not in tuple(LiveAct):
+            return super().why_not_typed(word)
+        marked = self._marked()
+        if not marked:
+            return f"mark with {self.workbench.key('live.mark')} what to {word}"
+        id_ = marked[0][1].id
+        return "" if LiveAct(word) in acts_of(id_) else f"a {id_.kind} has nothing to {word}"
+
+    def _unmark(self) -> None:
+        table = self.query_one("#objects", ResourceTable)
+        for key in list(table.marks):
+            table.toggle_mark(key)
+
+    def action_mark(self) -> None:
+        table = self.query_one("#objects", ResourceTable)
+        if table.current is not None:
+            table.toggle_mark(table.current)
+            table.action_cursor(1)
+        self._show_marked()
+
+    def action_mark_to(self) -> None:
+        """Marks all that are shown from the last one that was marked up to the cursor."""
+        if not self.query_one("#objects", ResourceTable).mark_to_cursor(lambda _: True):
+            key = self.workbench.key("live.mark")
+            self.notify(f"mark where the range begins with {key} first", severity="warning")
+        self._show_marked()
+
+    def action_mark_all(self) -> None:
+        """Marks all that are shown, or takes the marks away."""
+        table = self.query_one("#objects", ResourceTable)
+        shown = {row.key for row in table.shown}
+        for key in shown - table.marks or shown:
+            table.toggle_mark(key)
+        self._show_marked()
+
+    def _show_marked(self) -> None:
+        self.query_one("#status", ToneText).show(self.status())
 
     def action_relations(self) -> None:
         match self.query_one("#objects", ResourceTable).current:

@@ -36,6 +36,14 @@ READ_AGAIN_SECONDS = 5.0
 _SCROLLBAR = 3
 
 
+def replicas_problem(act: LiveAct, rest: str) -> str | None:
+    """Returns what is wrong with what was typed after an act: only scaling takes something, and that is a number."""
+    if act is LiveAct.SCALE:
+        is_number = rest.isascii() and rest.isdigit() and len(rest) < 6
+        return None if is_number else "say how many replicas: scale 3"
+    return f":{act.value} takes nothing after it: it is about what is on the screen" if rest else None
+
+
 class LiveObjectScreen(Frame):
     name_in_trail = "Live object"
 
@@ -170,8 +178,8 @@ class LiveObjectScreen(Frame):
         if self._found is None or self._is_gone:
             self.notify("it is not known to be there", severity="warning")
             return
-        if act is LiveAct.SCALE and not (rest.isascii() and rest.isdigit() and len(rest) < 6):
-            self.notify("say how many replicas: scale 3", severity="warning")
+        if (problem := replicas_problem(act, rest)) is not None:
+            self.notify(problem, severity="warning")
             return
         try:
             request = LiveRequest(act, self._cluster, self._object, self._found.uid, int(rest or 0))
@@ -241,6 +249,16 @@ class LiveObjectScreen(Frame):
         if self._progress:
             self.workbench.workers.cancel_group(self.workbench, self._acting)
             self.notify("stopped: what was done is done, a node stays cordoned", severity="warning")
+
+    def why_not(self, action: str) -> str:
+        if action == "stop":
+            return "" if self._progress else "no act is under way"
+        return super().why_not(action)
+
+    def why_not_typed(self, word: str) -> str:
+        if word in tuple(LiveAct):
+            return "" if LiveAct(word) in acts_of(self._object) else f"a {self._object.kind} has nothing to {word}"
+        return super().why_not_typed(word)
 
     def action_logs(self) -> None:
         self.app.push_screen(LogsScreen(self._cluster, self._object, self.state))

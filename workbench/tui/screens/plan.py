@@ -256,6 +256,18 @@ class PlanScreen(Frame):
         else:
             self.query_one(TypedConfirmation).ask(question, wanted)
 
+    def why_not(self, action: str) -> str:
+        state = self.state
+        made = state.plan if state is not None else None
+        match action:
+            case "ask":
+                is_applying = state is not None and state.is_applying
+                said = "it is applied now" if is_applying else "it is not planned yet"
+                return said if made is None or is_applying else self._why_not(made)
+            case "stop":
+                return "" if state is not None and state.busy else "nothing is awaited here"
+        return super().why_not(action)
+
     def _why_not(self, made: Plan) -> str:
         if self.workbench.session.settings.is_read_only:
             return "this session is read-only"

@@ -16,6 +16,7 @@ from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.screens.details import ObjectScreen
+from workbench.tui.screens.timeline import TimelineScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -48,6 +49,7 @@ class ReconcileScreen(Frame):
         Binding("v", "events", "Events"),
         Binding("f", "faults", "Faults only"),
         Binding("o", "why", "Go to WHY"),
+        Binding("T", "timeline", "Timeline"),
         Binding("d", "app.switch_to('diff')", "Diff", show=False),
         Binding("P", "app.switch_to('plan')", "Plan", show=False),
         Binding("c", "app.switch_to('spec')", "Spec", show=False),
@@ -163,6 +165,11 @@ class ReconcileScreen(Frame):
         objects.move_to((why.address, (blocking.uid or str(blocking)) if blocking else ""))
         if objects.current is not None and isinstance(objects.current, tuple) and objects.current[0] != why.address:
             objects.move_to((why.address, ""))
+
+    def action_timeline(self) -> None:
+        """What each object was since it is watched, on one axis of time."""
+        if self.state is not None:
+            self.app.push_screen(TimelineScreen(self.state))
 
     def action_logs(self) -> None:
         """Shows the last log lines of the pods that the row stands for, of all of their containers."""

@@ -164,6 +164,14 @@ class RecoveryScreen(Frame):
         question = line("type ", Span(found.phrase, Tone.STRONG), Span(f" ({', '.join(found.clusters)})", Tone.WARN))
         self.query_one(TypedConfirmation).ask(question, found.phrase)
 
+    def why_not(self, action: str) -> str:
+        match action:
+            case "ask":
+                return self._why_not()
+            case "stop":
+                return "" if self.job.is_running else "nothing runs"
+        return super().why_not(action)
+
     def _why_not(self) -> str:
         job = self.job
         if job.found is None or job.busy:

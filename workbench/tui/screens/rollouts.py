@@ -47,6 +47,7 @@ class RolloutsScreen(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new", "New ..."),
         Binding("p", "ask('pause')", "Pause ..."),
         Binding("R", "resume", "Resume ..."),
         Binding("a", "approve", "Approve ..."),
@@ -110,9 +111,12 @@ class RolloutsScreen(Frame):
             return
         unsure = found.silent or found.unreadable
         table.empty = (
-            "none is known, and not all could be asked" if unsure else "there is no rollout of this repository"
+            "none is known, and not all could be asked"
+            if unsure
+            else f"there is no rollout of this repository: {self.workbench.key('rollouts.new')} plans one"
         )
-        table.set_rows(rollout_board.rows(found, now, glyphs))
+        labels = {each.stack.name: each.stack.labels for each in self.workbench.states.values()}
+        table.set_rows(rollout_board.rows(found, now, glyphs, labels))
         about = self.query_one("#about", ResourceTable)
         about.set_rows(Row(number, (each,)) for number, each in enumerate(self._about()))
 
@@ -160,6 +164,10 @@ class RolloutsScreen(Frame):
 
     # --- acts: each asks for a phrase that names the rollout
 
+    def action_new(self) -> None:
+        """Plans a rollout of all stages; `:rollout GLOB` one of some stacks."""
+        self.workbench.run_command("rollout", self)
+
     def action_ask(self, what: str) -> None:
         """Asks for the phrase; whoever carries the rollout out hears of it before its next batch."""
         known = self._going_on()
@@ -189,6 +197,19 @@ class RolloutsScreen(Frame):
         else:
             after = f"{self.workbench.key('rollouts.resume')} goes on with it then"
             self._question(known.id, Ask.APPROVE, following.stage.name, after)
+
+    def why_not(self, action: str) -> str:
+        if action == "stop":
+            return "" if self.workbench.rolling_out.is_running else "none is carried out here"
+        if action not in ("ask('pause')", "ask('abort')", "resume", "approve"):
+            return super().why_not(action)
+        known = self._known()
+        if known is None:
+            return "put the cursor on a rollout first"
+        if known.progress.has_ended:
+            return f"it is {known.progress.phase.value}: it goes on no more"
+        is_read_only = self.workbench.session.settings.is_read_only and action != "ask('pause')"
+        return "this session is read-only" if is_read_only else ""
 
     def _going_on(self) -> Known | None:
         known = self._known()
@@ -239,5 +260,5 @@ class RolloutsScreen(Frame):
     def status(self) -> Line:
         here = self.workbench.rolling_out
         key = self.workbench.key("rollouts.stop")
-        said = f"{here.id} is carried out here, {key} stops it  " if here.is_running else ""
+        said = f"{here.id or 'a new one'} is carried out here, {key} stops it  " if here.is_running else ""
         return line(Span(said, Tone.BUSY), super().status())
