@@ -174,8 +174,9 @@ class Cluster(FakeCluster):
         self, kind: LiveKind, namespaces: Collection[str] = (), *, most: int = 20_000
     ) -> AsyncIterator[AsyncIterator[TableReport]]:
         columns = (LiveColumn("Name"), LiveColumn("Says"), LiveColumn("More", is_wide=True))
+        uid = self.objects[SETTINGS].uid if SETTINGS in self.objects else "u"
         told = f"opens with {OPTION}, {quote(URL, safe='')}", f"{LOOK} {VARIABLE}"
-        table = LiveTable(kind, columns, (LiveRow(SETTINGS, "u", ("settings", *told), {"door": OPTION}),))
+        table = LiveTable(kind, columns, (LiveRow(SETTINGS, uid, ("settings", *told), {"door": OPTION}),))
 
         async def reports() -> AsyncIterator[TableReport]:
             yield TableReport(table, datetime.now(UTC), failure=RuntimeFailure(f"it refused {LOOK}"))

@@ -149,15 +149,18 @@ class Pictures:
         await self.pilot.press("escape")
 
     async def of_a_timeline(self) -> None:
-        """What became of each object while it was watched, and the bundle of all that stands behind the screen."""
+        """What became of each object while it was watched."""
         await self.pilot.press("T")
         await until(self.pilot, lambda: isinstance(self.app.screen, TimelineScreen) and says(self.app, "Deployment"))
         await self.of_each_row("timeline", 6)
+        await self.pilot.press("escape")
+
+    def of_a_bundle(self) -> None:
+        """All that stands behind the screen, as it is saved for others."""
         path = bundle.save(self.app, cast("Frame", self.app.screen))
         with zipfile.ZipFile(path) as made:
             for name in made.namelist():
                 self.seen[f"bundle {name}"] = made.read(name).decode()
-        await self.pilot.press("escape")
 
     async def of_releases(self) -> None:
         """The releases of the stack, one that failed among them, and what differs between two."""

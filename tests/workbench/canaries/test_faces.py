@@ -68,6 +68,7 @@ async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_a
         await pilot.press("escape", "d", "r")
         await until(pilot, lambda: says(app, "drift"))
         await pictures.of_each_row("drift", 6)
+        pictures.of_a_bundle()
         vault.cluster.edit(WEB, IMAGE, "web:2")
         await pictures.of_releases()
         await pictures.of_drift()

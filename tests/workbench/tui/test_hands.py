@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +175,6 @@ ASKS: dict[str, Scene] = {
     "bookmarks.take-away": Hands.bookmarks,
     "plan.apply": Hands.destruction,
     "recovery.run": Hands.recovery,
-    "rollout-plan.roll-out": Hands.new_rollout,
     "rollouts.resume": Hands.rollout,
     "rollouts.pause": Hands.rollout,
     "rollouts.approve": Hands.rollout,
@@ -184,6 +183,8 @@ ASKS: dict[str, Scene] = {
     "what-if.write-to-files": Hands.whatif,
 }
 """What asks for a phrase, or begins a command, where there is something to do."""
+FIRST: dict[str, Scene] = {"rollout-plan.roll-out": Hands.new_rollout}
+"""As `ASKS`, as long as nothing was applied."""
 PLANS: dict[str, Scene] = {
     "browse.destroy": Hands.browse,
     "drift.revert": Hands.drift,
@@ -198,9 +199,10 @@ PLANS: dict[str, Scene] = {
 def test_of_every_key_it_is_known_whether_it_writes() -> None:
     changing = {each.name for each in entries() if each.is_changing and name_of(each) not in STOPS}
     plans = {each.name for each in entries() if "destroy" in each.action}
-    assert changing | plans == {*ASKS, *PLANS}
+    known = {*FIRST, *ASKS, *PLANS}
+    assert changing | plans == known
     opens = {"open", "switch_to"}
-    others = {name_of(each) for each in entries() if each.name not in {*ASKS, *PLANS}}
+    others = {name_of(each) for each in entries() if each.name not in known}
     assert others == {*LOOKS.split()} | SAVES | STOPS | opens, "say of a new key what it does"
 
 
@@ -211,9 +213,9 @@ async def test_no_key_however_often_it_is_pressed_writes_anything_and_ascii_is_a
 ) -> None:
     monkeypatch.chdir(tmp_path)
     app = WorkbenchApp(vault.session(is_ascii=True), open_at="vault/dev")
-    keys = {each.name: each.keys[0] for each in entries()}
     async with app.run_test(size=LARGE) as pilot:
         hands = Hands(vault, app, pilot)
+        await hold(hands, FIRST)
         await hands.rollout()
         await hands.home()
         await hands.planned()
@@ -224,18 +226,24 @@ async def test_no_key_however_often_it_is_pressed_writes_anything_and_ascii_is_a
         vault.change_by_hand()
         vault.cluster.edit(WEB, IMAGE, "web:2")
         await hands.home()
-        for name, scene in {**ASKS, **PLANS}.items():
-            await scene(hands)
-            await hands.settled()
-            before = hands.world()
-            await pilot.press(keys[name])
-            await hands.settled()
-            assert hands.is_asking() == (name in ASKS), name
-            assert "".join(painted(app)).isascii(), painted(app)
-            await pilot.press(keys[name], keys[name], "enter", "enter")
-            await hands.settled()
-            await asyncio.sleep(0)
-            assert hands.world() == before, name
-            if hands.is_asking():
-                await pilot.press("escape")
-            await hands.home()
+        await hold(hands, {**ASKS, **PLANS})
+
+
+async def hold(hands: Hands, scenes: Mapping[str, Scene]) -> None:
+    """Presses the key of each where there is something to do: it asks, or plans, and however often, nothing is done."""
+    keys = {each.name: each.keys[0] for each in entries()}
+    for name, scene in scenes.items():
+        await scene(hands)
+        await hands.settled()
+        before = hands.world()
+        await hands.pilot.press(keys[name])
+        await hands.settled()
+        assert hands.is_asking() == (name not in PLANS), name
+        assert "".join(painted(hands.app)).isascii(), painted(hands.app)
+        await hands.pilot.press(keys[name], keys[name], "enter", "enter")
+        await hands.settled()
+        await asyncio.sleep(0)
+        assert hands.world() == before, name
+        if hands.is_asking():
+            await hands.pilot.press("escape")
+        await hands.home()
