@@ -15,7 +15,6 @@ COLUMNS = (
     Column("Cluster", most=14, rank=1),
     Column("Stack", most=28, rank=2),
     Column("State", width=9),
-    Column("", most=60),
 )
 _TONES = {
     ActState.WAITING: Tone.MUTED,
@@ -30,7 +29,7 @@ States = Mapping[int, tuple[ActState, str]]
 
 
 def rows(acts: Acts, states: States) -> tuple[Row, ...]:
-    """Returns a row an object in the order they come, keyed by (cluster, id)."""
+    """Returns a row an object in their order, keyed by (cluster, id); below it what it loses, or why it failed."""
     found = []
     for number, (each, owner) in enumerate(zip(acts.requests, acts.owners, strict=True)):
         state, said = states.get(number, (ActState.WAITING, ""))
@@ -41,9 +40,11 @@ def rows(acts: Acts, states: States) -> tuple[Row, ...]:
             line(Span(each.cluster, Tone.MUTED)),
             line(Span(str(owner) if owner is not None else "", Tone.SOURCE)),
             line(Span(state.value, _TONES[state])),
-            line(Span(said or lost, Tone.BAD if state is ActState.FAILED else Tone.WARN)),
         )
         found.append(Row((each.cluster, each.id), cells))
+        if said or lost:
+            why = line(Span(said or lost, Tone.BAD if state is ActState.FAILED else Tone.WARN))
+            found.append(Row((each.cluster, each.id, "why"), (why,), depth=1))
     return tuple(found)
 
 

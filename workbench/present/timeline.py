@@ -48,7 +48,7 @@ def axis(found: Timeline, now: datetime, width: int) -> Axis:
 
 
 def rows(found: Timeline, over: Axis, now: datetime, glyphs: Glyphs, *, faults_only: bool = False) -> tuple[Row, ...]:
-    """Returns a row an object, keyed as those of `reconcile.rows`; `faults_only` leaves out what was never but well."""
+    """Returns a row an object, keyed as in `reconcile.rows`; `faults_only` leaves out what was never but ready."""
     until = _until(found, now)
     shown = [each for each in found.tracks() if not faults_only or _had_faults(each)]
     return tuple(
@@ -62,9 +62,7 @@ def _until(found: Timeline, now: datetime) -> datetime:
 
 
 def _had_faults(track: Track) -> bool:
-    return any(
-        each.health is not None and each.health.status in (Status.FAILED, Status.UNKNOWN) for each in track.moments
-    )
+    return any(each.health is None or each.health.status is not Status.CURRENT for each in track.moments)
 
 
 def _name(track: Track) -> Line:

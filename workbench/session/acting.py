@@ -118,7 +118,8 @@ class Acting(Opened):
             except (WorkbenchError, RuntimeFailure) as error:
                 is_uncertain = isinstance(error, Unreachable) and error.is_uncertain
                 silent |= {each.cluster} if isinstance(error, Unreachable) else set()
-                report(number, ActState.UNKNOWN if is_uncertain else ActState.FAILED, str(error))
+                said = error.message if isinstance(error, RuntimeFailure) else str(error)
+                report(number, ActState.UNKNOWN if is_uncertain else ActState.FAILED, said)
             except BaseException:
                 report(number, ActState.UNKNOWN, "it was interrupted")
                 raise

@@ -271,7 +271,7 @@ class LiveScreen(Frame):
         """How many are marked, those that no filter shows among them, and what can be done to them."""
         marked = self._marked()
         if not marked:
-            yield Span(f"{self.workbench.key('live.mark')} marks, to act on several", Tone.MUTED)
+            yield Span(f"{self.workbench.key('live.mark')} marks", Tone.MUTED)
             return
         seen = {row.key for row in self.query_one("#objects", ResourceTable).shown}
         hidden = sum((cluster, row.id) not in seen for cluster, row in marked)

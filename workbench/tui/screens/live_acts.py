@@ -132,7 +132,7 @@ class LiveActsScreen(Frame):
 
     def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
         match event.key:
-            case (str() as cluster, KubernetesId() as id_):
+            case (str() as cluster, KubernetesId() as id_, *_):
                 self.app.push_screen(LiveObjectScreen(cluster, id_, self.state))
 
     def action_stop(self) -> None:

@@ -33,7 +33,10 @@ class RolloutPlanScreen(Frame):
 
     name_in_trail = "Rollouts › New"
 
-    DEFAULT_CSS = "RolloutPlanScreen #head { padding: 0 1; max-height: 8; }"
+    DEFAULT_CSS = """
+    RolloutPlanScreen #head { padding: 0 1; max-height: 8; }
+    RolloutPlanScreen #row { padding: 0 1; max-height: 6; }
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "ask", "Roll out ..."),
@@ -50,6 +53,7 @@ class RolloutPlanScreen(Frame):
     def body(self) -> ComposeResult:
         yield ToneText(id="head", wrap=True)
         yield ResourceTable(_COLUMNS, id="schedule", header=False, empty="")
+        yield ToneText(id="row", wrap=True)
         yield TypedConfirmation("Roll out", "that is not the phrase: nothing was begun")
 
     def on_mount(self) -> None:
@@ -98,6 +102,20 @@ class RolloutPlanScreen(Frame):
         self.query_one("#head", ToneText).show_all(self._above())
         found = rollout.planned_lines(planned, glyphs) if planned is not None else ()
         table.set_rows(Row(number, (each,)) for number, each in enumerate(found))
+        self._show_row()
+
+    def on_resource_table_highlighted(self) -> None:
+        self._show_row()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._show_row)
+
+    def _show_row(self) -> None:
+        """Says the row under the cursor whole, where it has no room: what goes out has to be seen."""
+        table = self.query_one("#schedule", ResourceTable)
+        said = table.current_row.cells[0] if table.current_row is not None else line()
+        self.query_one("#row", ToneText).show(*([said] if len(said) > table.room else []))
 
     def _above(self) -> Iterator[Line]:
         planned = self._planned

@@ -63,7 +63,7 @@ class TimelineScreen(Frame):
         over = timeline.axis(self._found, now, timeline.strip_width(table.room - _SCROLLBAR))
         columns = timeline.columns(over, table.room - _SCROLLBAR)
         are_others, table.columns = columns != table.columns, columns
-        table.empty = "nothing was failed or unknown" if self.faults_only else "nothing was heard of it yet"
+        table.empty = "nothing was anything but ready" if self.faults_only else "nothing was heard of it yet"
         table.set_rows(timeline.rows(self._found, over, now, glyphs, faults_only=self.faults_only))
         if are_others:
             table.on_resize()
