@@ -45,6 +45,8 @@ _QUOTED = re.compile(r'Invalid value: (?:"(?:[^"\\]|\\.)*"|[^\s:"]+)(?=: )')
 
 _DENIED = re.compile(r'admission webhook "[^"]*" denied the request')
 _NO_RIGHT = re.compile(r'\b[Uu]ser "[^"]*" cannot ')
+CONVERTS = "conversion webhook for "
+"""What a server says of a kind whose objects it can't convert: also as 429, as if it were about to be able to."""
 _WEBHOOK_AWAY = "a webhook that the cluster asks could not be reached, or failed: look at who serves it"
 _TOO_LARGE = "a cluster keeps no object of more than 1.5 MB, which no dry run says: split it"
 _NO_DRY_RUN = (
@@ -157,6 +159,8 @@ def _hint_of_admission(code: int, message: str) -> str:
     """What to do about an object that the server would take, and its webhooks or its storage do not; else ""."""
     if _DENIED.match(message):
         return "a webhook of the cluster refuses it"  # with whatever code and reason it chose
+    if CONVERTS in message:
+        return "the webhook that converts the versions of this kind fails: look at who serves it"
     match code:
         case 400 if "does not support dry run" in message:
             return _NO_DRY_RUN

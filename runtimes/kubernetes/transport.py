@@ -38,7 +38,7 @@ from runtimes.base.documents import OverLimit, load_json
 from runtimes.base.secret_texts import secret_texts
 from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
-from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.failures import CONVERTS, failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.rest_client import Configuration, RESTClientObject
 
@@ -275,7 +275,8 @@ class Transport:
                 renewed = True
                 self._credentials.forget(grant)
                 continue
-            wait = None if is_once else _seconds_to_wait(status, headers, attempt, changes_nothing)
+            is_hopeless = is_once or CONVERTS.encode() in content[:_MAX_ERROR_BYTES]
+            wait = None if is_hopeless else _seconds_to_wait(status, headers, attempt, changes_nothing)
             if wait is not None and time.monotonic() + wait < give_up_at:
                 await asyncio.sleep(wait)
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 from runtimes.base import Basis, FieldConflict, KubernetesId, Prediction, Rejected
 from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.kubeconfig import Connection, Endpoint
+from runtimes.kubernetes.transport import Transport
 from tests.workbench.engine.fake_cluster import FakeCluster, Stored
 from tests.workbench.session.machines import apply
 from tests.workbench.session.shop import Clusters, session, shop
@@ -96,3 +99,26 @@ def test_a_webhook_that_says_no_is_no_lack_of_rights_and_no_lost_login(code: int
 def test_what_a_server_refuses_for_reasons_of_its_own_says_what_to_do(code: int, message: str, hint: str) -> None:
     found = failure(code, {"kind": "Status", "message": message}, target="hz")
     assert type(found) is Rejected and hint in found.hint
+
+
+async def test_a_kind_that_cannot_be_converted_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says of it that it is about to be able to; it never is while its webhook is away."""
+    said = "storage is (re)initializing: failed to list x/v1, Kind=Tool: conversion webhook for x/v1, Kind=Tool failed"
+    body = json.dumps({"kind": "Status", "message": said, "reason": "TooManyRequests", "code": 429}).encode()
+    asked: list[str] = []
+
+    async def answered(self: Transport, method: str, path: str, *rest: Any) -> tuple[int, dict[str, str], bytes]:
+        asked.append(path)
+        return 429, {"Retry-After": "1"}, body
+
+    monkeypatch.setattr(Transport, "_exchange", answered)
+    connection = Connection("a", "default", Endpoint("http://127.0.0.1:9"))
+    transport = Transport(connection, place="hz")
+    try:
+        with pytest.raises(Rejected, match="conversion webhook") as told:
+            await transport.call("GET", "/apis/x/v1/tools")
+    finally:
+        await transport.close()
+    assert asked == ["/apis/x/v1/tools"] and "converts" in told.value.hint

@@ -45,6 +45,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("networking.k8s.io", "Ingress"): service.assess_ingress,
     ("", "PersistentVolumeClaim"): storage.assess_claim,
     ("", "PersistentVolume"): storage.assess_volume,
+    ("storage.k8s.io", "VolumeAttachment"): storage.assess_attachment,
     ("", "Namespace"): platform.assess_namespace,
     ("", "Node"): platform.assess_node,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): platform.assess_definition,
@@ -52,7 +53,8 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("autoscaling", "HorizontalPodAutoscaler"): platform.assess_autoscaler,
     ("certificates.k8s.io", "CertificateSigningRequest"): platform.assess_signing_request,
     ("policy", "PodDisruptionBudget"): platform.assess_observed,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): platform.assess_observed,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): platform.assess_policy,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): platform.assess_flow_schema,
 }
 _RULES_BY_KIND = {kind: rule for (_, kind), rule in _RULES.items()}
 # kinds of Kubernetes itself that have a status, or none, which says nothing about being ready

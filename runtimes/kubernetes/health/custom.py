@@ -1,6 +1,7 @@
 """Any other kind, by the conventions that controllers follow.
 
-Stalled and Reconciling are kstatus' own conditions; Ready is the custom of most operators. A kind that keeps an
+Stalled and Reconciling are kstatus' own conditions; Ready is the custom of most operators, and those that have none may
+say that they are not Available. A kind that keeps an
 observedGeneration is not judged by a status of an older one; where there is nothing to go by, the object is what it
 should be (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions).
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
-from runtimes.kubernetes.objects import Object, Objects, condition, is_observed, is_true, metadata, status
+from runtimes.kubernetes.objects import Object, Objects, condition, is_false, is_observed, is_true, metadata, status
 
 
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
@@ -27,6 +28,8 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
             reason=_reason(reconciling),
             evidence=condition_text(reconciling),
         )
+    if not ready and is_false(available := condition(live, "Available")):
+        ready = available
     deciding = ready or next((each for each in (stalled, reconciling) if is_true(each)), {})
     if not deciding:
         return current()

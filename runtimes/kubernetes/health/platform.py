@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
-from runtimes.kubernetes.objects import Object, Objects, condition, is_false, is_observed, is_true, status
+from runtimes.kubernetes.objects import (
+    Object,
+    Objects,
+    condition,
+    is_false,
+    is_observed,
+    is_true,
+    mapping,
+    mappings,
+    status,
+)
 
 
 def assess_definition(live: Object, objects: Objects, now: datetime) -> Verdict:
@@ -73,6 +83,26 @@ def assess_signing_request(live: Object, objects: Objects, now: datetime) -> Ver
 def assess_observed(live: Object, objects: Objects, now: datetime) -> Verdict:
     """Kinds whose controller has nothing to say but that it has seen them."""
     return current() if is_observed(live) else unobserved(live)
+
+
+def assess_policy(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """An admission policy holds once it is seen. One whose expressions are at fault refuses what it should judge."""
+    if not is_observed(live):
+        return unobserved(live)
+    faults = mappings(mapping(status(live).get("typeChecking")).get("expressionWarnings"))
+    if not faults:
+        return current()
+    where, said = faults[0].get("fieldRef"), " ".join(str(faults[0].get("warning")).split())
+    return current(f"the server finds fault with {where}: {said}", "TypeChecking", is_qualified=True)
+
+
+def assess_flow_schema(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """Requests are put in order by a level, and by none where that is not there."""
+    dangling = condition(live, "Dangling")
+    if not is_true(dangling):
+        return current()
+    message = str(dangling.get("message") or "its priority level is not there")
+    return in_progress(message, reason=str(dangling.get("reason") or "Dangling"), evidence=condition_text(dangling))
 
 
 def assess_node(live: Object, objects: Objects, now: datetime) -> Verdict:

@@ -193,7 +193,7 @@ def _unbound_claims(live: Object, objects: Objects) -> tuple[Object, ...]:
 def _readiness(live: Object, objects: Objects) -> Verdict:
     ready = condition(live, "Ready")
     if is_true(ready):
-        return current("running and ready")
+        return _resizing(live) or current("running and ready")
     unready = next(
         (
             str(container.get("name"))
@@ -220,6 +220,17 @@ def _readiness(live: Object, objects: Objects) -> Verdict:
         ),
         container=unready,
     )
+
+
+def _resizing(live: Object) -> Verdict | None:
+    """Returns InProgress while its containers have other resources than it asks for now
+    (https://kubernetes.io/docs/tasks/configure-pod-container/resize-container-resources/#pod-resize-status)."""
+    for type_ in ("PodResizePending", "PodResizeInProgress"):
+        state = condition(live, type_)
+        if is_true(state):
+            message = str(state.get("message") or "its containers are being given other resources")
+            return in_progress(message, reason=str(state.get("reason") or type_), evidence=condition_text(state))
+    return None
 
 
 def _end(terminated: Mapping[str, Any]) -> str:

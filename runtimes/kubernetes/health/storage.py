@@ -31,7 +31,7 @@ def _bound(live: Object) -> Verdict:
     wanted = mapping(mapping(spec(live).get("resources")).get("requests")).get("storage")
     has = mapping(status(live).get("capacity")).get("storage")
     if not _is_less(has, wanted):
-        return current("bound", "Bound")
+        return _modified(live)
     what = f"bound with {has} of {wanted}"
     resize = str(mapping(status(live).get("allocatedResourceStatuses")).get("storage") or "")
     if resize.endswith("Infeasible"):
@@ -42,6 +42,30 @@ def _bound(live: Object) -> Verdict:
             message = str(state.get("message") or "it is being resized")
             return in_progress(f"{what}: {message}", reason=type_, evidence=condition_text(state))
     return in_progress(f"{what}: nobody has begun to resize it", reason="Resizing", evidence=f"capacity {has}")
+
+
+def _modified(live: Object) -> Verdict:
+    """One that asks for another VolumeAttributesClass than it has is being changed, for as long as that is told
+    (https://kubernetes.io/docs/concepts/storage/volume-attributes-classes/)."""
+    change = mapping(status(live).get("modifyVolumeStatus"))
+    if not change:
+        return current("bound", "Bound")
+    what = f"bound, and not of class {change.get('targetVolumeAttributesClassName')} yet"
+    told = f"modifyVolumeStatus {change.get('status')}"
+    if change.get("status") == "Infeasible":
+        return failed(f"{what}: its volume cannot be changed to that", reason="ModifyVolumeInfeasible", evidence=told)
+    error = condition(live, "ModifyVolumeError")
+    evidence = condition_text(error) if error else told
+    return in_progress(str(error.get("message") or what), reason="ModifyingVolume", evidence=evidence)
+
+
+def assess_attachment(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """A volume is attached, or why not is told by whoever tried last."""
+    if status(live).get("attached"):
+        return current("attached", "Attached")
+    error = mapping(status(live).get("attachError"))
+    message = str(error.get("message") or "not attached yet")
+    return in_progress(message, reason="AttachError" if error else "Pending", evidence=f"attached False, {message}")
 
 
 _RESIZE_ERRORS = ("ControllerResizeError", "NodeResizeError")

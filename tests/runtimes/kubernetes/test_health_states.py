@@ -48,6 +48,9 @@ def parent(name: str, *conditions: dict[str, Any]) -> dict[str, Any]:
     return {"parentRef": {"name": name}, "conditions": list(conditions)}
 
 
+FLOWS = "flowcontrol.apiserver.k8s.io/v1"
+READY = condition("Ready", "True")
+FAULT = {"fieldRef": "spec.validations[0].expression", "warning": "undefined field\n | object.x"}
 REMAIN = condition("NamespaceContentRemaining", "True", "SomeResourcesRemain", "pods. has 1 resource instances")
 HELD = condition("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", "x.io/hold in 1 resource instances")
 BLIND = condition("NamespaceDeletionDiscoveryFailure", "True", "DiscoveryFailed", "metrics.k8s.io/v1beta1 is stale")
@@ -79,6 +82,122 @@ RESTART = "Waiting for user to (re-)start a pod"
             "ControllerResizeInfeasible",
             "it cannot be resized",
             id="cannot be resized",
+        ),
+        pytest.param(
+            claim("1Gi", "1Gi", modifyVolumeStatus={"targetVolumeAttributesClassName": "gold", "status": "InProgress"}),
+            Status.IN_PROGRESS,
+            "ModifyingVolume",
+            "not of class gold yet",
+            id="being given other attributes",
+        ),
+        pytest.param(
+            claim("1Gi", "1Gi", modifyVolumeStatus={"targetVolumeAttributesClassName": "gold", "status": "Infeasible"}),
+            Status.FAILED,
+            "ModifyVolumeInfeasible",
+            "cannot be changed",
+            id="cannot be given other attributes",
+        ),
+        pytest.param(
+            live(
+                "VolumeAttachment", "storage.k8s.io/v1", {}, {"attached": False, "attachError": {"message": "no disk"}}
+            ),
+            Status.IN_PROGRESS,
+            "AttachError",
+            "no disk",
+            id="not attached",
+        ),
+        pytest.param(
+            live("VolumeAttachment", "storage.k8s.io/v1", {}, {"attached": True}),
+            Status.CURRENT,
+            "Attached",
+            "attached",
+            id="attached",
+        ),
+        pytest.param(
+            live("FlowSchema", FLOWS, {}, {"conditions": [condition("Dangling", "True", "NotFound", "no such level")]}),
+            Status.IN_PROGRESS,
+            "NotFound",
+            "no such level",
+            id="a flow without its level",
+        ),
+        pytest.param(
+            live("FlowSchema", FLOWS, {}, {"conditions": [condition("Dangling", "False", "Found")]}),
+            Status.CURRENT,
+            "",
+            "",
+            id="a flow with its level",
+        ),
+        pytest.param(
+            live(
+                "ValidatingAdmissionPolicy",
+                "admissionregistration.k8s.io/v1",
+                {},
+                {"observedGeneration": 1, "typeChecking": {"expressionWarnings": [FAULT]}},
+                generation=1,
+            ),
+            Status.CURRENT,
+            "TypeChecking",
+            "spec.validations[0].expression: undefined field",
+            id="a policy with a fault",
+        ),
+        pytest.param(
+            live(
+                "Pod",
+                "v1",
+                {},
+                {
+                    "phase": "Running",
+                    "conditions": [READY, condition("PodResizePending", "True", "Deferred", "no room")],
+                },
+                namespace="d",
+            ),
+            Status.IN_PROGRESS,
+            "Deferred",
+            "no room",
+            id="a pod that has other resources than it asks for",
+        ),
+        pytest.param(
+            live(
+                "Prometheus",
+                "monitoring.coreos.com/v1",
+                {},
+                {"conditions": [condition("Available", "False", "Down", "0/1")]},
+            ),
+            Status.IN_PROGRESS,
+            "Down",
+            "0/1",
+            id="not available, and says nothing of ready",
+        ),
+        pytest.param(
+            live(
+                "Thing",
+                "x.example/v1",
+                {},
+                {"conditions": [condition("Stalled", "True", "Old", observedGeneration=1)]},
+                generation=2,
+            ),
+            Status.IN_PROGRESS,
+            "NotObserved",
+            "Stalled speaks of generation 1, not 2",
+            id="stalled in an earlier generation",
+        ),
+        pytest.param(
+            live(
+                "Thing",
+                "x.example/v1",
+                {},
+                {
+                    "conditions": [
+                        condition("Stalled", "True", observedGeneration=1),
+                        condition("Ready", "True", "Done", observedGeneration=2),
+                    ]
+                },
+                generation=2,
+            ),
+            Status.CURRENT,
+            "Done",
+            "ready",
+            id="ready since it stalled",
         ),
         pytest.param(claim("2Gi", "x"), Status.CURRENT, "Bound", "bound", id="a size that is none"),
         pytest.param(namespace(REMAIN, HELD), Status.TERMINATING, "", "x.io/hold", id="held by what nobody lists"),
