@@ -28,6 +28,7 @@ from runtimes.base import (
     Status,
     WatchReport,
 )
+from runtimes.base.scopes import CLUSTER_WIDE
 from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.informer import Informer
@@ -59,28 +60,6 @@ _BELOW: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("", "PersistentVolumeClaim"): (_POD, _EVENT),
 }
 _BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
-_CLUSTER_WIDE = frozenset(
-    [
-        "APIService",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "IngressClass",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "MutatingWebhookConfiguration",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "RuntimeClass",
-        "StorageClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-        "VolumeAttachment",
-    ]
-)
 
 
 @asynccontextmanager
@@ -175,9 +154,9 @@ class _Observer(AsyncIterator[WatchReport]):
 
     async def _namespace(self, id_: KubernetesId) -> str:
         """Asks the cluster only where it is needed: watching must begin while the cluster is out of reach, too."""
-        if id_.namespace or (_is_built_in(id_.group) and id_.kind in _CLUSTER_WIDE):
+        if id_.namespace or (_is_built_in(id_.group) and id_.kind in CLUSTER_WIDE):
             return id_.namespace
-        if _is_built_in(id_.group):
+        if id_.group in _BUILT_IN_GROUPS:
             return self._client.default_namespace
         try:
             return await self._client.namespace_of(id_)

@@ -22,6 +22,7 @@ from runtimes.base import (
     refers,
     replaced,
 )
+from runtimes.base.scopes import CLUSTER_WIDE
 from workbench.engine.spec import Spec, validate
 from workbench.project import NamespaceRule, StackPath
 
@@ -33,16 +34,6 @@ OWNERSHIP: Final = frozenset({MANAGED_BY, PROJECT, STACK, COMPONENT})
 
 _COMPONENT_LABELS = ("app.kubernetes.io/component", "app.kubernetes.io/name", "component", "app")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-_CLUSTER_WIDE: Final = frozenset(
-    {
-        "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle",
-        "CSIDriver", "CSINode", "CustomResourceDefinition", "DeviceClass", "FlowSchema", "IPAddress", "IngressClass",
-        "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "Namespace",
-        "Node", "PersistentVolume", "PriorityClass", "PriorityLevelConfiguration", "ResourceSlice", "RuntimeClass",
-        "ServiceCIDR", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration", "VolumeAttachment", "VolumeAttributesClass",
-    }
-)  # fmt: skip
 
 
 def ownership(stack: StackPath) -> dict[str, str]:
@@ -55,7 +46,7 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
 
     References to them in other resources follow the ids.
     """
-    wide = _CLUSTER_WIDE | _cluster_wide_kinds(spec)
+    wide = CLUSTER_WIDE | _cluster_wide_kinds(spec)
     placed = {each.id: _placed(each, stack, rule, wide) for each in spec}
     moved = {old: new.id for old, new in placed.items()}
     ids = {str(old): old for old in moved}

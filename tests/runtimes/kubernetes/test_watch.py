@@ -14,6 +14,7 @@ from runtimes.base import (
     Contact,
     DeleteRequest,
     KubernetesId,
+    NotThere,
     Observation,
     Status,
     StatusNode,
@@ -70,6 +71,41 @@ async def test_every_resource_is_told_once_at_the_start(place: Place) -> None:
         zip(ids, (Status.CURRENT, Status.NOT_FOUND, Status.CURRENT, Status.NOT_FOUND), strict=True)
     )
     assert all(each.lost is None for each in told.values())
+
+
+async def test_kinds_of_the_whole_cluster_are_found_whoever_defines_them(place: Place) -> None:
+    """They were looked for in the namespace of the context, where none is: what is there was never ready."""
+    level = {"name": "nowhere"}
+    names = {"kind": "Lane", "plural": "lanes", "singular": "lane", "listKind": "LaneList"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    unapproved = {"api-approved.kubernetes.io": "unapproved, for a test"}
+    bodies: list[dict[str, Any]] = [
+        {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "metadata": {"name": place.namespace},
+         "spec": {"matchingPrecedence": 9000, "priorityLevelConfiguration": level}},
+        {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": place.namespace},
+         "spec": {"attacher": "x.example", "nodeName": "n", "source": {"persistentVolumeName": "v"}}},
+        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+         "metadata": {"name": "lanes.roads.k8s.io", "annotations": unapproved},
+         "spec": {"group": "roads.k8s.io", "scope": "Cluster", "names": names, "versions": [version]}},
+    ]  # fmt: skip
+    for body in bodies:
+        await place.apply(body)
+    lane = {"apiVersion": "roads.k8s.io/v1", "kind": "Lane", "metadata": {"name": "a"}}
+    async with asyncio.timeout(SECONDS):
+        while True:
+            try:
+                await place.apply(lane)
+            except NotThere:  # a real server takes a moment until it serves a definition
+                await asyncio.sleep(0.05)
+            else:
+                break
+    ids = tuple(KubernetesId.of(each) for each in (*bodies, lane))
+    async with place.runtime.watch(WatchRequest(ids)) as observations, asyncio.timeout(SECONDS):
+        told = {each.id: each for each in [await _observed(observations) for _ in ids]}
+    assert not [each.health for each in told.values() if each.health.status in (Status.NOT_FOUND, Status.UNKNOWN)]
+    for each in ids:
+        await place.runtime.delete(DeleteRequest(each, None))
 
 
 async def test_a_rollout_is_followed_to_its_end_with_all_it_owns(place: Place) -> None:
