@@ -198,6 +198,39 @@ class ListingLive(Opened):
             async with runtime.follow_logs(query) as reports:
                 yield masked(reports)
 
+    @asynccontextmanager
+    async def follow_logs_together(
+        self, queries: Sequence[tuple[str, LogQuery]]
+    ) -> AsyncIterator[AsyncIterator[LogReport]]:
+        """As `follow_logs`, of several in their clusters, in the order the lines come; a cluster that can't be reached
+        is asked again, and keeps the others from nothing."""
+        from functools import partial
+
+        import anyio
+
+        from runtimes.base import RuntimeFailure
+        from runtimes.base.logs import LogReport
+        from workbench.engine.logs import Together
+        from workbench.engine.tasks import running
+
+        together = Together([cluster for cluster, _ in queries])
+        send, receive = anyio.create_memory_object_stream[LogReport](0)
+
+        async def feed(number: int, cluster: str, query: LogQuery) -> None:
+            while True:
+                try:
+                    async with self.follow_logs(cluster, query) as reports:
+                        async for each in reports:
+                            await send.send(together.take(number, each))
+                        return
+                except RuntimeFailure as failure:
+                    await send.send(together.take(number, LogReport(failure=failure)))
+                await anyio.sleep(_CONNECT_AGAIN_SECONDS)
+
+        work = (partial(feed, number, cluster, query) for number, (cluster, query) in enumerate(queries))
+        async with send, receive, running(*work):
+            yield receive
+
     async def _listable(self, cluster: str) -> Listable:
         from runtimes.base import Misconfigured
         from runtimes.base.tables import Listable

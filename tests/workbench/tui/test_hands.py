@@ -22,6 +22,7 @@ from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.ignore import IgnoreScreen
+from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
@@ -69,6 +70,12 @@ class Hands:
     async def planned(self, command: str = "plan") -> None:
         await self.typed(f"{command} vault/dev")
         await until(self.pilot, lambda: state(self.app).plan is not None and not state(self.app).busy)
+
+    async def watched(self) -> None:
+        await self.typed("watch vault/dev")
+        await until(
+            self.pilot, lambda: isinstance(self.app.screen, ReconcileScreen) and state(self.app).tree is not None
+        )
 
     async def destruction(self) -> None:
         await self.planned("destroy")
@@ -191,6 +198,7 @@ PLANS: dict[str, Scene] = {
     "plan.destroy": Hands.planned,
     "plan.force": Hands.planned,
     "plan.undo-the-last-release": Hands.planned,
+    "reconcile.undo-the-last-release": Hands.watched,
     "releases.roll-back": Hands.releases,
 }
 """What makes another plan, which asks for its own phrase."""

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.tui.test_live import names, sandbox, workbench
 from tests.workbench.tui.test_live_acts import is_asked
@@ -16,6 +17,7 @@ from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, shown, 
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_acts import LiveActsScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 
 __all__ = ["sandbox"]
@@ -135,3 +137,26 @@ async def test_a_read_only_session_does_nothing_to_several(tmp_path: Path, sandb
         assert there(sandbox) == {"a1", "a2"} and app.session.audit().entries() == ()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen))
+
+
+async def test_logs_of_what_is_marked_in_two_clusters_are_one_stream(tmp_path: Path, sandbox: Sandbox) -> None:
+    for cluster in sandbox.clusters:
+        for name in ("left", "right"):
+            spec = {"containers": [{"name": "c", "image": "web:1"}]}
+            cluster.create(
+                "pods", "default", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+            )
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await typed(app, pilot, "pods default")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and len(names(app)) == 4)
+        await pilot.press("asterisk", "l")
+        await until(pilot, lambda: isinstance(app.screen, LogsScreen) and says(app, "(4 in 4 pods)"))
+        assert says(app, "Pod 4 that were marked @hz, sh")
+        await until(pilot, lambda: says(app, "left@hz/c ") and says(app, "right@sh/c "))
+        lines = [each.line for each in app.command_log.acts if each.what.startswith("read logs of")]
+        assert len(lines) == 4 and len({*lines}) == 4
+        sandbox.disturbances[1].add(Disturbance("internal-error"))
+        await pilot.press("r")
+        await until(pilot, lambda: says(app, "left@hz/c ") and not says(app, "right@sh/c ") and says(app, "? "))

@@ -40,6 +40,7 @@ AT_ONCE = 500
 """So many rows are made without being felt."""
 MEASURE_SECONDS = 15.0
 """As often as metrics-server measures."""
+MOST_LOGS = 50
 _NOBODY_WOULD = "of this kind nobody measures anything"
 BUILD_REST = 3.0
 """So many times longer than it took is waited before the rows of a large table are made again."""
@@ -410,6 +411,15 @@ class LiveScreen(Frame):
                 self.app.push_screen(RelationsScreen(cluster, id_, self.state))
 
     def action_logs(self) -> None:
+        """Of those that are marked together, else of the one under the cursor."""
+        marked = [(cluster, row.id) for cluster, row in self._marked()]
+        if len(marked) > MOST_LOGS:
+            self.notify(f"logs of {MOST_LOGS} at the most are read together: mark fewer", severity="warning")
+            return
+        if len(marked) > 1:
+            (cluster, id_), *others = marked
+            self.app.push_screen(LogsScreen(cluster, id_, self.state, others))
+            return
         match self.query_one("#objects", ResourceTable).current:
             case (str() as cluster, KubernetesId() as id_):
                 self.app.push_screen(LogsScreen(cluster, id_, self.state))

@@ -1,10 +1,10 @@
-"""Logs of a pod, or of all pods of a workload, as they are written. Nothing can be changed here."""
+"""Logs of a pod, of all pods of a workload, or of several of these, as they are written. Nothing is changed here."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
@@ -61,9 +61,16 @@ class LogsScreen(Frame):
         Binding("E", "save", "Save"),
     ]
 
-    def __init__(self, cluster: str, id_: KubernetesId, state: StackState | None = None) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        id_: KubernetesId,
+        state: StackState | None = None,
+        others: Sequence[tuple[str, KubernetesId]] = (),
+    ) -> None:
         super().__init__(state)
         self._cluster, self._object = cluster, id_
+        self._targets = ((cluster, id_), *others)
         self._container, self._is_previous, self._range = "", False, _RANGES[0]
         self._follows, self._wraps, self._has_times = True, False, False
         self._containers: tuple[str, ...] = ()
@@ -80,7 +87,11 @@ class LogsScreen(Frame):
 
     def body(self) -> ComposeResult:
         yield ToneText(id="title", wrap=True)
-        yield ResourceTable(logs.COLUMNS, id="logs", header=False, empty=f"asking {self._cluster} ...")
+        yield ResourceTable(logs.COLUMNS, id="logs", header=False, empty=f"asking {self._where} ...")
+
+    @property
+    def _where(self) -> str:
+        return ", ".join(dict.fromkeys(cluster for cluster, _ in self._targets))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -107,10 +118,16 @@ class LogsScreen(Frame):
         self._again.clear()
         self._forget()
         chosen = self._range
-        query = LogQuery(self._object, self._container, self._is_previous, chosen.tail_lines, chosen.since_seconds)
-        said = equivalents.logs(query, self.workbench.places.get(self._cluster))
-        self.workbench.command_log.add(self.workbench.now(), f"read logs of {self._object.name}", said)
-        async with self.workbench.session.follow_logs(self._cluster, query) as reports:
+        queries = [
+            (cluster, LogQuery(id_, self._container, self._is_previous, chosen.tail_lines, chosen.since_seconds))
+            for cluster, id_ in self._targets
+        ]
+        for cluster, query in queries:
+            said = equivalents.logs(query, self.workbench.places.get(cluster))
+            self.workbench.command_log.add(self.workbench.now(), f"read logs of {query.id.name}", said)
+        session = self.workbench.session
+        is_one = len(queries) == 1
+        async with session.follow_logs(*queries[0]) if is_one else session.follow_logs_together(queries) as reports:
             self._trouble = None
             reading = asyncio.create_task(self._read(reports))
             asked = asyncio.create_task(self._again.wait())
@@ -166,11 +183,8 @@ class LogsScreen(Frame):
         held = "" if self._follows else ", the cursor stays"
         count = f"{len(sources)} in {pods} pods" if pods > 1 else str(len(sources))
         said = f"  {of}{run} ({count}), {self._range.name}{held}"
-        return line(
-            Span(f"{self._object.kind} ", Tone.MUTED),
-            f"{where}{self._object.name}",
-            Span(f" @{self._cluster}{said}", Tone.MUTED),
-        )
+        name = f"{where}{self._object.name}" if len(self._targets) == 1 else f"{len(self._targets)} that were marked"
+        return line(Span(f"{self._object.kind} ", Tone.MUTED), name, Span(f" @{self._where}{said}", Tone.MUTED))
 
     def _lost(self, report: LogReport, failure: RuntimeFailure) -> Line:
         now, heard_at = self.workbench.now(), report.heard_at
@@ -182,7 +196,7 @@ class LogsScreen(Frame):
         if self._trouble is not None or (self._report is not None and self._report.failure is not None):
             return "nothing is known of what it writes"
         if self._report is None:
-            return f"asking {self._cluster} ..."
+            return f"asking {self._where} ..."
         key = self.workbench.key("logs.time-range")
         return f"no log lines: {key} asks for a longer time" if self._report.sources else "no container has run yet"
 
@@ -266,7 +280,8 @@ class LogsScreen(Frame):
             self.notify("there are no lines to save", severity="warning")
             return
         now = self.workbench.now()
-        path = saving.file_name((self._object.namespace, self._object.name), "log", now)
+        more = f"and-{len(self._targets) - 1}-more" if len(self._targets) > 1 else ""
+        path = saving.file_name((self._object.namespace, self._object.name, more), "log", now)
         try:
             saving.save(path, logs.file_lines(entries, str(self._title()), now))
         except OSError as error:

@@ -50,6 +50,7 @@ class ReconcileScreen(Frame):
         Binding("f", "faults", "Faults only"),
         Binding("o", "why", "Go to WHY"),
         Binding("T", "timeline", "Timeline"),
+        Binding("U", "app.undo", "Undo the last release", show=False),
         Binding("d", "app.switch_to('diff')", "Diff", show=False),
         Binding("P", "app.switch_to('plan')", "Plan", show=False),
         Binding("c", "app.switch_to('spec')", "Spec", show=False),
