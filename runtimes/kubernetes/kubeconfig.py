@@ -250,7 +250,8 @@ class Kubeconfig:
         """Refuses an address that can't be used, or should not be: what is in one comes up in many places."""
         try:
             parts = urlsplit(server)
-            is_usable = bool(parts.hostname) and parts.port != 0
+            # no name server is asked for a name that can't be written down for it
+            is_usable = bool(parts.hostname and parts.hostname.encode("idna")) and parts.port != 0
         except ValueError:
             is_usable = False
         if "@" in server.partition("://")[2].partition("/")[0]:
@@ -303,7 +304,7 @@ class Kubeconfig:
             if uid or groups or extra:
                 raise self._refused(f"user {name!r} takes on a uid, groups or extras, but no user", "add `as`")
             return ()
-        return (
+        taken_on = (
             ("Impersonate-User", user["as"]),
             *([("Impersonate-Uid", uid)] if uid else ()),
             *(("Impersonate-Group", group) for group in groups or ()),
@@ -313,6 +314,9 @@ class Kubeconfig:
                 for value in values
             ),
         )
+        if not all(value.isprintable() for _, value in taken_on):  # a line break would begin another header
+            raise self._refused(f"user {name!r} takes on a name with control characters in it", "correct `as`")
+        return taken_on
 
     def _certificate(self, name: str, user: Mapping[str, Any], said_in: Path) -> ClientCertificate | None:
         certificate = self._pem(f"user {name!r}", user, "client-certificate", said_in)

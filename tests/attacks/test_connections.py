@@ -195,7 +195,17 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize(
-    "server", ["https://", "https://[::1", "https://h:port", "https://h:99999", "https://h\x1b]52;c;", "ftp://h"]
+    "server",
+    [
+        "https://",
+        "https://[::1",
+        "https://h:port",
+        "https://h:99999",
+        "https://h\x1b]52;c;",
+        "ftp://h",
+        "https://a..b",
+        f"https://{'a' * 300}",
+    ],
 )
 def test_an_address_that_is_none_is_a_message(tmp_path: Path, server: str) -> None:
     with pytest.raises(Misconfigured, match=r"is no URL|has no server URL"):

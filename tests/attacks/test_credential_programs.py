@@ -20,7 +20,10 @@ async def reading(tmp_path: Path, user: str) -> RuntimeFailure:
         "contexts: [{name: a, context: {cluster: a, user: a}}]\n"
         f"users: [{{name: a, user: {user}}}]\n"
     )
-    runtime = KubernetesRuntime.connect(kubeconfig=kubeconfig)
+    try:
+        runtime = KubernetesRuntime.connect(kubeconfig=kubeconfig)
+    except RuntimeFailure as failure:
+        return failure
     try:
         with pytest.raises(RuntimeFailure) as told:
             await runtime.read(ReadRequest(NAMESPACE))
@@ -57,3 +60,11 @@ async def test_a_token_of_a_file_that_is_none_is_not_sent(way: str, tmp_path: Pa
     (tmp_path / "token").write_text("a\nX-Other: b\n")
     said = '{token: "a\\nX-Other: b"}' if way == "token" else "{tokenFile: token}"
     assert isinstance(await reading(tmp_path, said), Misconfigured)
+
+
+@pytest.mark.parametrize(
+    "named", ['as: "a\\nX: b"', 'as: a, as-groups: ["g\\r\\nX: b"]', 'as: a, as-user-extra: {k: ["\\0"]}']
+)
+async def test_a_name_that_is_taken_on_begins_no_other_header(named: str, tmp_path: Path) -> None:
+    found = await reading(tmp_path, f"{{token: t, {named}}}")
+    assert isinstance(found, Misconfigured) and "control characters" in found.message

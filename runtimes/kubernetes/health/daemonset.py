@@ -44,13 +44,14 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         unready = replicas.unready(newest, now) or replicas.unready(pods, now)
         aging = () if unready else replicas.aging(live, newest, wanted - available)
         because = unready or aging or going or (old if updated < wanted else ())
-        warning = objects.last_warning(live, "FailedCreate")
+        warning = objects.last_warning(live, "FailedCreate") if not because else None
+        rolling = "Unavailable" if updated >= wanted or is_on_delete else "RollingOut"
         return in_progress(
             (done if updated >= wanted or is_on_delete else f"{updated} of {wanted} updated, {available} available")
             + replicas.aging_in_words(live, aging),
-            reason="Unavailable" if updated >= wanted or is_on_delete else "RollingOut",
+            reason="FailedCreate" if warning else rolling,
             evidence=event_text(warning)
-            if warning and not because
+            if warning
             else f"updatedNumberScheduled {updated}, numberAvailable {available} of {wanted}",
             because=because,
         )

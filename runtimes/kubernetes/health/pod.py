@@ -154,7 +154,7 @@ def _starting(live: Object, objects: Objects) -> Verdict | None:
         for container in containers(live)
         if (waits_for := mapping(mapping(container.get("state")).get("waiting")).get("reason"))
     ]
-    if warning := objects.last_warning(live):
+    if warning := _last_warning_of_its_node(live, objects):
         return in_progress(
             str(warning.get("message")),
             reason=str(warning.get("reason")),
@@ -165,6 +165,14 @@ def _starting(live: Object, objects: Objects) -> Verdict | None:
     return in_progress(
         "bound to a node that has not started it yet", reason="NotStarted", evidence="no container status"
     )
+
+
+def _last_warning_of_its_node(live: Object, objects: Objects) -> Object | None:
+    """Returns the latest warning about a pod that has a node; that none took it before is over."""
+    for event in reversed(objects.events_about(live)):
+        if event.get("type") == "Warning" and event.get("reason") != "FailedScheduling":
+            return event
+    return None
 
 
 def _unscheduled(live: Object, objects: Objects) -> Verdict:

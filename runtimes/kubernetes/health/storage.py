@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from runtimes.base.quantity import amount
@@ -15,8 +16,7 @@ def assess_claim(live: Object, objects: Objects, now: datetime) -> Verdict:
             return _bound(live)
         case "Lost":
             return failed("its volume is gone", reason="Lost", evidence="phase Lost")
-    # That no volume fits and no class is set is told by an event that is no warning (FailedBinding).
-    event = objects.last_warning(live) or next(reversed(objects.events_about(live)), None)
+    event = _telling(objects.events_about(live), objects.last_warning(live))
     wanted = spec(live).get("volumeName")
     silent = f"not bound to volume {wanted} yet" if wanted else "not bound to a volume yet"
     return in_progress(
@@ -24,6 +24,18 @@ def assess_claim(live: Object, objects: Objects, now: datetime) -> Verdict:
         reason=str(event.get("reason")) if event else "Pending",
         evidence=event_text(event) or "phase Pending",
     )
+
+
+def _telling(events: Sequence[Object], warning: Object | None) -> Object | None:
+    """Returns the event that says what a claim waits for. Some of these are no warnings, and what was warned of before
+    them is over: that no class is set and no volume fits, and that no pod uses the claim yet."""
+    newest = events[-1] if events else None
+    if newest is not None and newest.get("reason") in _WAITING:
+        return newest
+    return warning or newest
+
+
+_WAITING = ("FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled")
 
 
 def _bound(live: Object) -> Verdict:

@@ -362,3 +362,37 @@ def test_a_claim_says_why_no_volume_is_bound_though_no_event_warns() -> None:
     named = why.blocking(waiting, Objects([waiting]), NOW)
     assert named is not None
     assert named.message == "not bound to volume disk-1 yet"
+
+
+def event(about: dict[str, Any], type_: str, reason: str, message: str, minute: int) -> dict[str, Any]:
+    named = {"kind": about["kind"], "namespace": "d", "name": "a", "uid": "u1"}
+    at = f"2026-01-01T11:{minute:02}:00Z"
+    said = {"type": type_, "reason": reason, "message": message}
+    return {"kind": "Event", **said, "involvedObject": named, "lastTimestamp": at}
+
+
+def test_what_was_warned_of_before_it_was_put_right_is_no_reason() -> None:
+    waiting = live("PersistentVolumeClaim", "v1", {}, {"phase": "Pending"}, namespace="d")
+    late = event(waiting, "Warning", "ProvisioningFailed", "no such class", 1)
+    waits = event(waiting, "Normal", "WaitForFirstConsumer", "waiting for first consumer", 2)
+    held = why.blocking(waiting, Objects([waiting], [late, waits]), NOW)
+    assert held is not None and held.reason == "WaitForFirstConsumer"
+    held = why.blocking(waiting, Objects([waiting], [waits, {**late, "lastTimestamp": "2026-01-01T11:03:00Z"}]), NOW)
+    assert held is not None and held.reason == "ProvisioningFailed"
+
+    creating = {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    bound = {"phase": "Pending", "conditions": [condition("PodScheduled", "True")], "containerStatuses": [creating]}
+    pod = live("Pod", "v1", {"nodeName": "n1"}, bound, namespace="d")
+    nowhere = event(pod, "Warning", "FailedScheduling", "0/2 nodes are available", 1)
+    held = why.blocking(pod, Objects([pod], [nowhere]), NOW)
+    assert held is not None and (held.reason, "nodes" in held.message) == ("ContainerCreating", False)
+    held = why.blocking(pod, Objects([pod], [event(pod, "Warning", "FailedMount", "no disk", 0), nowhere]), NOW)
+    assert held is not None and held.reason == "FailedMount"
+
+
+def test_a_set_of_nodes_says_that_its_pods_are_refused() -> None:
+    counts = {"desiredNumberScheduled": 2, "observedGeneration": 1}
+    one = live("DaemonSet", "apps/v1", {}, counts, namespace="d", generation=1)
+    refused = event(one, "Warning", "FailedCreate", "exceeded quota", 1)
+    held = why.blocking(one, Objects([one], [refused]), NOW)
+    assert held is not None and held.reason == "FailedCreate" and "exceeded quota" in held.evidence

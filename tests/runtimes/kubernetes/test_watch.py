@@ -14,8 +14,8 @@ from runtimes.base import (
     Contact,
     DeleteRequest,
     KubernetesId,
-    NotThere,
     Observation,
+    RuntimeFailure,
     Status,
     StatusNode,
     WatchReport,
@@ -96,7 +96,7 @@ async def test_kinds_of_the_whole_cluster_are_found_whoever_defines_them(place: 
         while True:
             try:
                 await place.apply(lane)
-            except NotThere:  # a real server takes a moment until it serves a definition
+            except RuntimeFailure:  # a real server takes a moment until it serves a definition
                 await asyncio.sleep(0.05)
             else:
                 break
