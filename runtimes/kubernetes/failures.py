@@ -198,6 +198,8 @@ def _pairs(causes: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str], .
 def _refusal_hint(message: str) -> str:
     if "exceeded quota" in message:
         return "the namespace's quota is used up"
+    if "custom resource definition is terminating" in message:
+        return "the definition of its kind is being deleted; wait until it is gone"
     if "being terminated" in message:
         return "the namespace is being deleted; wait until it is gone"
     return ""

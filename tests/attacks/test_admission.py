@@ -92,6 +92,8 @@ def test_a_webhook_that_says_no_is_no_lack_of_rights_and_no_lost_login(code: int
     ("code", "message", "hint"),
     [
         (400, 'admission webhook "a.example.org" does not support dry run', "sideEffects"),
+        (403, "create not allowed while custom resource definition is terminating", "being deleted"),
+        (403, "unable to create new content in namespace a because it is being terminated", "being deleted"),
         (500, "etcdserver: request is too large", "1.5 MB"),
         (500, 'failed calling webhook "a.example.org": context deadline exceeded', "webhook"),
     ],

@@ -314,3 +314,23 @@ def test_a_disruption_budget_has_another_pod_preempted(world: World) -> None:
     pod_of(world, "urgent", "high", "6")
     world.pass_seconds(6)
     assert {pod["metadata"]["name"] for pod in world.pods()} == {"a", "urgent"}
+
+
+def test_a_namespace_that_is_deleted_loses_its_pods_before_all_else(world: World) -> None:
+    """As a real 1.34 does (OrderedNamespaceDeletion), which says meanwhile that nothing is left."""
+    cluster = world.cluster
+    cluster.create("namespaces", "", {"metadata": {"name": "going"}})
+    world.pass_seconds(1)
+    held = {"metadata": {"name": "held", "finalizers": ["x.example/hold"]}, "spec": template()["spec"]}
+    cluster.create("pods", "going", held)
+    cluster.create("configmaps", "going", {"metadata": {"name": "settings"}})
+    cluster.delete("namespaces", "", "going")
+    world.pass_seconds(60)
+    assert cluster.get("pods", "going", "held")["metadata"]["deletionTimestamp"]
+    assert "deletionTimestamp" not in cluster.get("configmaps", "going", "settings")["metadata"]
+    said = conditions(cluster.get("namespaces", "", "going"))
+    assert said["NamespaceContentRemaining"] == "False/ContentRemoved"
+    assert said["NamespaceFinalizersRemaining"] == "False/ContentHasNoFinalizers"
+    cluster.patch("pods", "going", "held", {"metadata": {"finalizers": None}}, "merge")
+    world.pass_seconds(20)
+    assert cluster.find("namespaces", "", "going") is None
