@@ -1,7 +1,7 @@
 """What a package made of definitions accepts: the objects that their schema accepts, and no others.
 
 The oracle is jsonschema, over the schema written out as JSON Schema: `nullable`, int-or-string, names that are not
-listed. What the docstrings say is not held to (formats, rules in CEL) it does not know either.
+listed, formats. What the docstrings say is not held to (rules in CEL, `email`) it does not know either.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import pytest
 import yaml
 
 from kcl.api import ParseCache
+from kcl.tools.imports.formats import FORMATS, OF_DEFINITIONS
 from kcl.tools.imports.literals import value as literal
 from kcl.tools.imports.names import group_words, kind_name, schema_name
 from tests.json_schema import validator
 from tests.kcl.conformance import corpus
-from tests.kcl.tools.imports.drawing import CannotDraw, changed, drawn
+from tests.kcl.tools.imports.drawing import CannotDraw, changed, drawn, keys_differ
 from tests.kcl.tools.imports.importing import K8S, imported, is_template, ours, theirs
 
 _IS_LONG = os.environ.get("KONFIG_WORKBENCH_SOAK") is not None
@@ -44,7 +45,7 @@ def as_json_schema(schema: Any, is_branch: bool = False) -> Any:
             case "not":
                 made[word] = as_json_schema(given, True)
             case "allOf" | "anyOf" | "oneOf":
-                made[word] = [as_json_schema(each, True) for each in given]
+                made[word] = [*made.get(word, ()), *(as_json_schema(each, True) for each in given)]
             case "exclusiveMinimum" | "exclusiveMaximum":
                 if given is True:
                     made[word] = schema[word.replace("exclusiveM", "m")]
@@ -54,6 +55,8 @@ def as_json_schema(schema: Any, is_branch: bool = False) -> Any:
                 made["uniqueItems"] = True
             case "type":
                 made[word] = given
+            case "format" if given in OF_DEFINITIONS:
+                made["allOf"] = [*made.get("allOf", ()), {"pattern": FORMATS[given]}]
             case _ if not word.startswith("x-") and word not in ("format", "default", "description"):
                 made[word] = given
     if schema.get("x-kubernetes-embedded-resource"):
@@ -88,23 +91,6 @@ def _defaulted(schema: Any, value: Any) -> Any:
     if isinstance(value, list):
         return [_defaulted(schema.get("items", {}), each) for each in value]
     return value
-
-
-def _keys_differ(schema: Any, value: Any) -> bool:
-    """Whether the items of every list that is a map have keys of their own."""
-    if isinstance(value, list):
-        if schema.get("x-kubernetes-list-type") == "map" and all(isinstance(each, dict) for each in value):
-            keys = [tuple(repr(each.get(key)) for key in schema["x-kubernetes-list-map-keys"]) for each in value]
-            if len(set(keys)) != len(keys):
-                return False
-        return all(_keys_differ(schema.get("items", {}), each) for each in value)
-    if isinstance(value, dict):
-        extra = schema.get("additionalProperties")
-        for name, each in value.items():
-            inner = schema.get("properties", {}).get(name, extra if isinstance(extra, dict) else {})
-            if not _keys_differ(inner, each):
-                return False
-    return True
 
 
 def _kinds(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -154,7 +140,7 @@ def _compared(
                 continue
             main, written = folder / "main.k", {"metadata": {"name": "x"}, **candidate}
             main.write_text(f"import {package}.{version} as models\nx = models.{kind} {literal(written)}\n")
-            expected = oracle.is_valid(_defaulted(open_, candidate)) and _keys_differ(open_, candidate)
+            expected = oracle.is_valid(_defaulted(open_, candidate)) and keys_differ(open_, candidate)
             told = f"{group}/{version} {kind} {literal(candidate)}"
             yield told, expected, ours([main], folder, packages, cache)
             count += 1

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kcl.records import replace
-from kcl.tools.imports import objects
+from kcl.tools.imports import formats, objects
 from kcl.tools.imports.cel import rules
+from kcl.tools.imports.literals import pattern_literal
 from kcl.tools.imports.places import LONGEST_CONDITION, CannotSay, NeedsWhole, Part, Place, joined
 from kcl.tools.imports.shapes import Rule, Shape
 from kcl.tools.imports.types import Attribute, Made, Type, Typing
@@ -45,11 +46,21 @@ HELPERS: Final = {
     "_remainder": (
         "_remainder = lambda a: int, b: int -> int { _abs(a) % _abs(b) if a >= 0 else -(_abs(a) % _abs(b)) }"
     ),
+    **{
+        helper: f"{helper} = lambda text: str -> bool {{ _regex_match(text, {pattern_literal(each)}) }}"
+        for each, helper in zip(formats.FORMATS.values(), formats.HELPERS.values(), strict=True)
+    },
 }
 """Lines that a file begins with when its conditions need them. All files of a package may have them."""
 _TYPED: Final = frozenset({"", "int32", "int64", "float", "double", "int-or-string"})
 """Formats that types and limits say."""
-_HELPED: Final = {"_length": "_len", "_is_object": "_typeof", "_quotient": "_abs", "_remainder": "_abs"}
+_HELPED: Final = {
+    "_length": "_len",
+    "_is_object": "_typeof",
+    "_quotient": "_abs",
+    "_remainder": "_abs",
+    **dict.fromkeys(formats.HELPERS.values(), "_regex_match"),
+}
 """The helpers that helpers call."""
 
 
@@ -125,8 +136,8 @@ class Checking:
             if each.name in made.fixed:
                 continue
             notes, self._notes = self._notes, each.notes
-            formats = dict.fromkeys(_formats(each.shape))
-            each.notes.extend(f"the format {name} is not checked" for name in formats if name not in _TYPED)
+            unheld = dict.fromkeys(_formats(each.shape))
+            each.notes.extend(f"the format {name} is not checked" for name in unheld if name not in _TYPED)
             each.notes.extend(self._unchecked(each.shape))
 
             def unit(place: Place, each=each) -> list[str]:  # type: ignore[no-untyped-def]
@@ -215,7 +226,7 @@ def _renamed(check: str, name: str) -> str:
 
 def _formats(shape: Shape) -> Iterator[str]:
     """The formats of a value and of its elements, as far as no schema of its own has them."""
-    yield shape.format
+    yield shape.unheld_format
     for below in (shape.items, shape.additional, *shape.first_items, *shape.patterns.values()):
         if below is not None and not below.ref and not below.properties:
             yield from _formats(below)

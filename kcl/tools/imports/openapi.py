@@ -9,6 +9,7 @@ from kcl.records import replace
 from kcl.tools.imports import literals, names
 from kcl.tools.imports.documents import Document
 from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.formats import OF_KINDS, QUANTITY
 from kcl.tools.imports.references import References
 from kcl.tools.imports.results import Generated, notes_of
 from kcl.tools.imports.shapes import KUBERNETES, STRING, Dialect, Shape
@@ -17,6 +18,8 @@ from kcl.tools.imports.writer import file_text
 
 _OLD: Final = Dialect(is_closed=False, ref_hides_siblings=True)
 _MODERN: Final = Dialect(is_closed=False)
+_KINDS: Final = replace(KUBERNETES, formats=OF_KINDS, passes_over_formats=False)
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _KINDS_OF_OBJECTS: Final = "x-kubernetes-group-version-kind"
 
 
@@ -77,13 +80,23 @@ def _generated(document: Document) -> list[Generated]:
 
 
 def _of_kubernetes(document: Document, pointers: Mapping[str, str]) -> list[Generated]:
-    references = References(document.value, KUBERNETES, "K8s", document.name)
+    references = References(_with_quantities(document.value), _KINDS, "K8s", document.name)
     found = []
     for pointer, name in pointers.items():
         shape = references.shape(pointer)
         if is_schema(shape):
             found.append(_definition(document, references, pointers, pointer, name))
     return found
+
+
+def _with_quantities(value: Any) -> Any:
+    """The document with how a quantity is written, which its description says and no schema does."""
+    schemas = (value.get("components") or {}).get("schemas") if "components" in value else None
+    if not isinstance(schemas, Mapping) or _QUANTITY not in schemas:
+        return value
+    written = [{"type": "string", "pattern": QUANTITY}, {"type": "number"}]
+    made = {**schemas, _QUANTITY: {**schemas[_QUANTITY], "oneOf": written}}
+    return {**value, "components": {**value["components"], "schemas": made}}
 
 
 def _definition(

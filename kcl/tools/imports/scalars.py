@@ -6,7 +6,7 @@ from typing import Final
 
 from kcl.patterns import pattern as regular_expression
 from kcl.stdlib.patterns import PatternError, compiled
-from kcl.tools.imports import literals
+from kcl.tools.imports import formats, literals
 from kcl.tools.imports.conditions import Conditions
 from kcl.tools.imports.places import CannotSay, Part, Place
 from kcl.tools.imports.shapes import Shape
@@ -35,8 +35,19 @@ def text_parts(conditions: Conditions, shape: Shape) -> list[Part]:
             return []
         return [matching(conditions, place, shape.pattern)]
 
-    wanted = shape.pattern is not None or shape.least_length or shape.most_length is not None
-    return [lengths, matches] if wanted else []
+    def has_format(place: Place) -> list[str]:
+        return [of_format(conditions, place, shape.held_format)] if shape.held_format else []
+
+    said = (shape.pattern, shape.least_length, shape.most_length)
+    wanted = shape.held_format or any(each is not None for each in said)
+    return [lengths, matches, has_format] if wanted else []
+
+
+def of_format(conditions: Conditions, place: Place, name: str) -> str:
+    """That a text has a format of `formats.FORMATS`."""
+    helper = formats.HELPERS[name]
+    conditions.used.add(helper)
+    return f"{helper}({_as_text(place)})"
 
 
 def matching(conditions: Conditions, place: Place, pattern: str) -> str:
@@ -47,9 +58,11 @@ def matching(conditions: Conditions, place: Place, pattern: str) -> str:
     except PatternError as problem:
         raise CannotSay(f"the pattern {pattern} is not checked, since KCL cannot read it: {problem}") from None
     conditions.used.add("_regex_match")
-    whole = place.whole()
-    text = whole if place.type.text == "str" else f"str({whole})"
-    return f"_regex_match({text}, {literals.pattern_literal(written)})"
+    return f"_regex_match({_as_text(place)}, {literals.pattern_literal(written)})"
+
+
+def _as_text(place: Place) -> str:
+    return place.whole() if place.type.text == "str" else f"str({place.whole()})"
 
 
 def number_parts(conditions: Conditions, shape: Shape, known: frozenset[str]) -> list[Part]:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from kcl.records import dataclass, field, replace
 from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.formats import NOT_HELD, OF_DEFINITIONS
 
 OBJECT, ARRAY, STRING, INTEGER, NUMBER, BOOLEAN, NULL = (
     *("object", "array", "string", "integer", "number"),
@@ -28,11 +29,21 @@ class Dialect:
     """Names that a schema does not list are refused, as API servers of Kubernetes do."""
     has_kubernetes_rules: bool = False
     applies_defaults: bool = True
+    formats: frozenset[str] = frozenset()
+    """Formats of texts that are held to, of `formats.FORMATS`."""
+    passes_over_formats: bool = False
+    """Formats that are neither held to nor in `formats.NOT_HELD` mean nothing, as API servers have it."""
     ref_hides_siblings: bool = False
     """What stands beside `$ref` means nothing: OpenAPI 2 and 3.0, JSON Schema before 2019-09."""
 
 
-KUBERNETES: Final = Dialect(is_closed=True, has_kubernetes_rules=True, ref_hides_siblings=True)
+KUBERNETES: Final = Dialect(
+    is_closed=True,
+    has_kubernetes_rules=True,
+    formats=OF_DEFINITIONS,
+    passes_over_formats=True,
+    ref_hides_siblings=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,10 @@ class Shape:
     ref: str = ""
     description: str = ""
     format: str = ""
+    held_format: str = ""
+    """The format of `formats.FORMATS` that a text must have."""
+    unheld_format: str = ""
+    """A format that is asked for and not checked."""
     default: Any = None
     has_default: bool = False
     enum: tuple[Any, ...] | None = None
@@ -154,12 +169,15 @@ class Reader:
         minimum, above = self._bound(schema, where, "minimum", "exclusiveMinimum")
         maximum, below = self._bound(schema, where, "maximum", "exclusiveMaximum")
         needs, needs_shape = self._dependencies(schema, where)
+        held_format, unheld_format = self._formats(_text(schema.get("format")))
         shape = Shape(
             where,
             types=types,
             is_nullable=nullable,
             description=_text(schema.get("description")) or _text(schema.get("title")),
             format=_text(schema.get("format")),
+            held_format=held_format,
+            unheld_format=unheld_format,
             default=schema.get("default"),
             has_default="default" in schema and dialect.applies_defaults,
             enum=enum,
@@ -225,6 +243,17 @@ class Reader:
         if not types and self._dialect.is_closed and schema.get("properties"):
             types = (OBJECT,)
         return types, nullable
+
+    def _formats(self, name: str) -> tuple[str, str]:
+        """The format that is checked, and the one that is asked for and not checked."""
+        known = {"datetime": "date-time", "byte": "byte" if "byte" in self._dialect.formats else "bytes"}.get(
+            name, name
+        )
+        if known in self._dialect.formats:
+            return known, ""
+        if self._dialect.passes_over_formats and known not in NOT_HELD:
+            return "", ""
+        return "", name
 
     def _enum(self, schema: Schema, where: str) -> tuple[tuple[Any, ...] | None, bool]:
         if "const" in schema:

@@ -264,7 +264,8 @@ def _own_heads(subject: Subject) -> set[str]:
     """As `_heads`, of the file that is looked at."""
     keys = {id(each.key) for each in subject.nodes.of(ast.Entry)}
     names = {each.id for each in subject.nodes.of(ast.Name) if id(each) not in keys}
-    return names | {each.names[0] for each in subject.nodes.of(ast.NamedType)}
+    changed = {each.name for each in subject.nodes.of(ast.Target) if each.path}
+    return names | changed | {each.names[0] for each in subject.nodes.of(ast.NamedType)}
 
 
 def _heads(tree: ast.Module) -> set[str]:
@@ -278,6 +279,9 @@ def _heads(tree: ast.Module) -> set[str]:
                 found.add(node.id)
             case ast.NamedType():
                 found.add(node.names[0])
+            case ast.Target() if node.path:
+                found.add(node.name)
+                pending.extend(children(node))
             case ast.Entry() if isinstance(node.key, ast.Name):
                 pending.extend(each for each in children(node) if each is not node.key)
             case _:

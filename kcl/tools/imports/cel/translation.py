@@ -85,6 +85,8 @@ class Translation:
                 if optional.absent_unless is None:
                     raise CannotSay("hasValue is for optional values")
                 return truths.of(joined(optional.absent_unless), optional.defined)
+            case syntax.Call("isURL", None, (argument,)):
+                return self._is_url(self.operand(argument))
             case syntax.Call(name, target, (argument,)) if target is not None and name in (*_TEXT_TESTS, "matches"):
                 return self._text_test(name, self.operand(target), argument)
         value = self.operand(of)
@@ -165,6 +167,12 @@ class Translation:
             raise CannotSay(f"{name} takes a text")
         condition = _TEXT_TESTS[name].format(target.text, given.text)
         return truths.of(condition, tuple(dict.fromkeys((*target.defined, *given.defined))))
+
+    def _is_url(self, of: Operand) -> Truth:
+        if of.kind != "string":
+            raise CannotSay("isURL is for texts")
+        place = Place(of.text, Type("str", frozenset({"str"})))
+        return truths.of(scalars.of_format(self._conditions, place, "uri"), of.defined)
 
     # --- Values ---
 
@@ -421,7 +429,7 @@ def _is_boolean(of: syntax.Expression) -> bool:
         case syntax.Choice(_, then, _):
             return _is_boolean(then)
         case syntax.Call(name, _, _):
-            return name in ("has", "all", "exists", "exists_one", "hasValue", "matches", *_TEXT_TESTS)
+            return name in ("has", "all", "exists", "exists_one", "hasValue", "matches", "isURL", *_TEXT_TESTS)
     return False
 
 

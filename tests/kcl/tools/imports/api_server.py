@@ -34,6 +34,12 @@ class Answer:
     def message(self) -> str:
         return str(self.body.get("message", ""))
 
+    @property
+    def causes(self) -> list[str]:
+        """What is wrong, one by one."""
+        details = self.body.get("details") or {}
+        return [str(each.get("message", "")) for each in details.get("causes") or ()]
+
 
 class ApiServer:
     """Requests of JSON to one server."""
@@ -60,10 +66,15 @@ class ApiServer:
         """Creates a definition and waits until it is served; "" or why it is refused."""
         definition = expendable(definition)
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        answer = self.request("POST", path, definition)
-        if not answer.is_accepted and answer.status != 409:
-            return answer.message
         name = definition["metadata"]["name"]
+        answer = self.request("POST", path, definition)
+        if answer.status == 409:  # another version of it was published, or this one was created by another run
+            self.request("DELETE", f"{path}/{name}")
+            while self.request("GET", f"{path}/{name}").status != 404:
+                time.sleep(0.1)
+            answer = self.request("POST", path, definition)
+        if not answer.is_accepted:
+            return answer.message
         for _ in range(100):
             conditions = self.request("GET", f"{path}/{name}").body.get("status", {}).get("conditions") or []
             if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
@@ -73,6 +84,14 @@ class ApiServer:
                 return ""
             time.sleep(0.1)
         return f"{name} is not served after 10 seconds"
+
+    def path_of(self, version: str, kind: str) -> str:
+        """Where objects of a kind that is served are created."""
+        root = "/api/v1" if version == "v1" else f"/apis/{version}"
+        for each in self.request("GET", root).body["resources"]:
+            if each["kind"] == kind and "/" not in each["name"]:
+                return f"{root}/{'namespaces/default/' if each['namespaced'] else ''}{each['name']}"
+        raise AssertionError(f"{version} {kind} is not served")
 
     def create(self, definition: dict[str, Any], version: str, content: dict[str, Any]) -> Answer:
         """What the server says of an object; nothing is kept."""

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kcl.tools.imports.formats import FORMATS, OF_DEFINITIONS
+
 _TEXTS = (
     *("a", "abc", "web-1", "Always", "1", "10", "10m", "1Gi", "5s", "1h", "50%", "100", "true", "a.b", "a/b", "a=b"),
     *("https://example.com", "example.com", "10.0.0.1", "10.0.0.0/8", "arn:aws:iam::1:role/x", "2024-01-01T00:00:00Z"),
@@ -113,6 +115,8 @@ def _text(schema: dict[str, Any], rng: random.Random) -> str:
             raise CannotDraw from None
     elif not found:
         found = ["x" * least]
+    if schema.get("format") in OF_DEFINITIONS:
+        found = [each for each in found if re.search(FORMATS[schema["format"]], each)] or found
     if not found:
         raise CannotDraw
     return rng.choice(found)
@@ -162,3 +166,20 @@ def _places(value: Any, schema: dict[str, Any]) -> Iterator[tuple[Any, Any, dict
         for at, each in enumerate(value):
             yield value, at, inner if isinstance(inner, dict) else {}
             yield from _places(each, inner if isinstance(inner, dict) else {})
+
+
+def keys_differ(schema: Any, value: Any) -> bool:
+    """Whether the items of every list that is a map have keys of their own."""
+    if isinstance(value, list):
+        if schema.get("x-kubernetes-list-type") == "map" and all(isinstance(each, dict) for each in value):
+            keys = [tuple(repr(each.get(key)) for key in schema["x-kubernetes-list-map-keys"]) for each in value]
+            if len(set(keys)) != len(keys):
+                return False
+        return all(keys_differ(schema.get("items", {}), each) for each in value)
+    if isinstance(value, dict):
+        extra = schema.get("additionalProperties")
+        for name, each in value.items():
+            inner = schema.get("properties", {}).get(name, extra if isinstance(extra, dict) else {})
+            if not keys_differ(inner, each):
+                return False
+    return True

@@ -82,7 +82,7 @@ def test_messages_are_those_of_the_rules(tmp_path: Path) -> None:
     ("rule", "why"),
     [
         ("self == oldSelf", "it compares with what was there before"),
-        ("isURL(self.when)", "isURL is not known here"),
+        ("isIP(self.when)", "isIP is not known here"),
         ("duration(self.when) > duration('1s')", "duration is not known here"),
         ("self.other == 1", "other is not listed in the schema"),
         ("self.size == 'x'", "== of such values is not known here"),

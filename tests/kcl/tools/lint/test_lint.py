@@ -37,6 +37,7 @@ CASES = {
     "a new value below who reads the old one": ("_a = [1]\nb = _a\n_a = [2]\nc = _a\n", ["3 W3012"]),
     "a key of the same name": ("_a = {x = 1}\nb = {_a = 1}\n_a |= {y = 2}\nc = _a\n", []),
     "what a lambda reads when it is called": ("_a = {x = 1}\nb = lambda { _a }\n_a |= {y = 2}\nc = b()\n", []),
+    "an import of which something is changed": ("import math\nmath.pi |= 2\n", None),
     "an import that is only a key": ("import math\na = {math = 1}\n", ["1 W0411"]),
     "an import used as a type": ("import a.b\nx: b.T = Undefined\n", None),
     "an import used in a string": ("import math\na = '${math.ceil(0.5)}'\n", []),
