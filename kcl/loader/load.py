@@ -65,6 +65,7 @@ SYSTEM_MODULES = frozenset(
     }
 )
 """Names that an import takes from the standard library whatever files there are."""
+_NO_TEXT = "KCL is written in UTF-8: save the file so, or take it out of the package if it is no program"
 _PLUGIN_PREFIX = "kcl_plugin"
 _MOD_VARIABLE = "KCL_MOD"
 
@@ -379,7 +380,8 @@ class _Loader:
             text = self._code.look(TEXT, path)
         except (OSError, UnicodeDecodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-            self._tell(asking, error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None))
+            notes = (_NO_TEXT,) if isinstance(problem, UnicodeDecodeError) else ()
+            self._tell(asking, error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None, notes=notes))
             return None
         files.sources[path] = text
         source, tree, diagnostics = self._code.ask(PARSED, (path, self._dedent))

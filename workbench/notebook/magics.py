@@ -6,6 +6,8 @@
     %wb explain STACK RESOURCE PATH
     %wb open [PATH]
 
+    %%kcl [NAME] [-D name=value ...]           the cell is a program in KCL (`kcl_cells`)
+
 It looks and writes nothing; `apply` takes a plan and a confirmation, which belong into a cell. Without `%wb open`
 the repository is the one around the working directory. The result is returned: `found = %wb diff checkout/prod`.
 """
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.notebook.workspace import StackHandle, Workspace
 
 _MAGIC = "wb"
+_CELL = "kcl"
 
 
 class BadMagic(WorkbenchError):
@@ -118,8 +121,27 @@ def load_ipython_extension(ipython: Any) -> None:
     magic.__doc__ = __doc__
     ipython.register_magic_function(magic, magic_kind="line", magic_name=_MAGIC)
 
+    def kcl(line: str, cell: str) -> Any:
+        """Runs the cell as a program in KCL."""
+        names, options = _options(shlex.split(line))
+        if len(names) > 1 or not all(map(str.isidentifier, names)):
+            raise readable(BadMagic(f"%%kcl {line}: that is no name", hint="%%kcl [NAME] [-D name=value ...]"))
+        from workbench.notebook.kcl_cells import CellFailed, evaluate
+
+        try:
+            found = evaluate(cell, options)
+        except CellFailed as failure:
+            raise readable(failure) from None
+        for name in names:
+            [value] = found.documents if len(found.documents) == 1 else [list(found.documents)]
+            ipython.user_ns[name] = value
+        return found
+
+    ipython.register_magic_function(kcl, magic_kind="cell", magic_name=_CELL)
+
 
 def unload_ipython_extension(ipython: Any) -> None:
     magic = ipython.magics_manager.magics["line"].pop(_MAGIC, None)
     if isinstance(magic, Magic):
         magic.close()
+    ipython.magics_manager.magics["cell"].pop(_CELL, None)

@@ -1,9 +1,10 @@
 """`kcl lsp`: what editors ask of KCL, over the Language Server Protocol.
 
 The features are functions of texts, caches and a position, and know nothing of the protocol: a notebook or a screen
-may call them as well. Only the last three do, and only they need pygls.
+may call them as well. Only the last four do, and only they need pygls.
 
 positions     offsets and the lines and columns of an editor
+uris          files by the names that editors have for them
 documents     the texts that are open in an editor, and edits of them
 units         which program a file is checked as a part of
 analysis      a unit checked: what is wrong with it
@@ -18,7 +19,9 @@ surveying     who sets what in which stack
 living        what is live of it
 protocol      our values as the protocol has them
 answers       requests
+messages      what pygls makes of what an editor sends
 server        texts, diagnostics, threads
+jupyter       how JupyterLab starts it
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
-from pygls.uris import to_fs_path
 
 from kcl.diagnostics import Hint
 from kcl.syntax import ast
@@ -22,6 +22,7 @@ from kcl.tools.lsp.repositories import Place
 from kcl.tools.lsp.resolving import Declaration
 from kcl.tools.lsp.sessions import Session
 from kcl.tools.lsp.surveying import Effect, Survey
+from kcl.tools.lsp.uris import path_of
 from kcl.tools.lsp.views import View
 
 _FIX_ALL: Final = f"{lsp.CodeActionKind.SourceFixAll.value}.kcl"
@@ -63,6 +64,7 @@ class Answers:
     ) -> None:
         self.session, self.advisor, self.uri = session, advisor, uri
         self.survey, self.wants, self.living = survey, wants, living
+        self._asked = threading.local()
         self.about_files: Mapping[str, tuple[Callable[[str, Any], Any], Any]] = {
             lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: (self._symbols, None),
             lsp.TEXT_DOCUMENT_FOLDING_RANGE: (self._folds, None),
@@ -70,7 +72,7 @@ class Answers:
             lsp.TEXT_DOCUMENT_HOVER: (self._hover, None),
             lsp.TEXT_DOCUMENT_DEFINITION: (self._definition, None),
             lsp.TEXT_DOCUMENT_REFERENCES: (self._references, None),
-            lsp.TEXT_DOCUMENT_COMPLETION: (self._complete, lsp.CompletionOptions([".", " "])),
+            lsp.TEXT_DOCUMENT_COMPLETION: (self._complete, lsp.CompletionOptions([".", " ", '"', "'"])),
             lsp.TEXT_DOCUMENT_SIGNATURE_HELP: (self._signature, lsp.SignatureHelpOptions(["(", ","])),
             lsp.TEXT_DOCUMENT_RENAME: (self._rename, None),
             lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: (self._tokens, lsp.SemanticTokensLegend(colouring.KINDS, [])),
@@ -330,7 +332,7 @@ class Answers:
         ]
 
     def _place(self, item: lsp.TypeHierarchyItem | lsp.CallHierarchyItem) -> tuple[str, int]:
-        path = to_fs_path(item.uri) or ""
+        path = path_of(item.uri) or ""
         return path, self._offset(path, item.selection_range.start)
 
     def _ranges(self, found: hierarchies.Calls) -> list[lsp.Range]:
@@ -347,10 +349,16 @@ class Answers:
             detail=os.path.basename(found.declaration.path),
         )
 
+    def answer(self, is_given_up: Callable[[], bool], work: Callable[..., Any], *given: Any) -> Any:
+        """What a feature says; `is_given_up` tells it whether anybody still waits."""
+        self._asked.is_given_up = is_given_up
+        return work(*given)
+
     def _until_changed(self) -> Callable[[], bool]:
-        """Whether texts have changed since: what is looked for in all files is given up then."""
+        """Whether texts have changed since, or nobody waits: what is looked for in all files is given up then."""
         revision = self.session.revision
-        return lambda: self.session.revision != revision
+        is_given_up: Callable[[], bool] = getattr(self._asked, "is_given_up", bool)
+        return lambda: self.session.revision != revision or is_given_up()
 
     def _laid_out(self, path: str, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
         return self._layout(path, None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kcl.records import dataclass
-from kcl.semantic.types import ANY
+from kcl.semantic.types import ANY, widened
 from kcl.syntax import ast
 from kcl.syntax.walking import walk
 from kcl.tools.lsp.hovering import shown
@@ -101,5 +101,5 @@ def hints(view: View, start: int, end: int) -> list[Hint]:
         type_ = view.type_of(node.value, [])
         for target in node.targets:
             if type_ is not ANY and not target.path and start <= target.name_end <= end:
-                found.append(Hint(target.name_end, f": {shown(type_)}"))
+                found.append(Hint(target.name_end, f": {shown(widened(type_))}"))  # a value may be a secret
     return found

@@ -25,6 +25,7 @@ from kcl.semantic.types import (
     SchemaType,
     Type,
     UnionType,
+    widened,
 )
 from kcl.source import FileSystem
 from kcl.stdlib.library import MODULES
@@ -33,9 +34,11 @@ from kcl.tools.checked import LIBRARY
 from kcl.tools.lsp.hovering import shown
 from kcl.tools.lsp.outline import Kind, top_level
 from kcl.tools.lsp.views import View, chain_at
+from kcl.tools.query.arguments import of_tree
 
 _CURSOR = "kcl_lsp_cursor"
 _IMPORT = pattern(r"^[ \t]*import[ \t]+(?P<path>[\w.]*)$")
+_OPTION = pattern(r"""\boption\(\s*(?:key\s*=\s*)?["'](?P<part>[^"'\n]*)$""")
 _MEMBER = pattern(r"(?P<dot>\??\.)(?P<part>\w*)$")
 _PART = pattern(r"[\w$]*$")
 _BASIC = ("str", "int", "float", "bool", "any")
@@ -67,6 +70,10 @@ def complete(text: str, offset: int, path: str, files: FileSystem, view_of_text:
         return _imports(imported["path"], offset, path, files, view_of_text(text))
     if _is_inside_comment(line):
         return []
+    option = _OPTION.search(line)
+    if option is not None:
+        view = view_of_text(text)
+        return [] if view is None else list(_options(view, offset, offset - len(option["part"])))
     member = _MEMBER.search(line)
     if member is not None:
         return _members(text, offset, member["dot"], member["part"], view_of_text)
@@ -257,6 +264,23 @@ def _types(view: View, start: int) -> Iterator[Completion]:
             yield each
 
 
+# ------------------------------------------------------------ options
+
+
+def _options(view: View, offset: int, start: int) -> Iterator[Completion]:
+    """The options that the program asks for elsewhere, with what is said of them."""
+    found: dict[str, str] = {}
+    for package in view.program.packages.values():
+        for module in package.modules:
+            for each in of_tree(module.source, module.tree) if "option(" in module.source.text else ():
+                is_here = module is view.module and each.line == module.source.position(offset).line
+                if each.name and not is_here:
+                    said = ", ".join(filter(None, (each.type, "required" if each.is_required else "", each.help)))
+                    found[each.name] = found.get(each.name) or said
+    for name in sorted(found):
+        yield Completion(name, Kind.VALUE, found[name] or "option", name, start, 1)
+
+
 # ------------------------------------------------------------ members
 
 
@@ -300,7 +324,7 @@ def _members_of(view: View, type_: Type, start: int, is_type: bool) -> Iterator[
     elif isinstance(type_, DictType):
         for name, entry in type_.attributes.items():
             if name.isidentifier():
-                yield Completion(name, Kind.ATTRIBUTE, shown(entry.type), name, start)
+                yield Completion(name, Kind.ATTRIBUTE, shown(widened(entry.type)), name, start)
     elif isinstance(type_, SchemaType):
         for name, each, _ in all_attributes(type_.info) if type_.is_instance else ():
             yield Completion(name, Kind.ATTRIBUTE, shown(each), name, start)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from kcl.records import dataclass
 from kcl.semantic.types import FunctionType, ModuleType, SchemaType, Type, widened
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.tools.checked import LIBRARY
+from kcl.tools.doc.masking import Masking
 from kcl.tools.docstrings import of_attribute, plain
 from kcl.tools.lsp.resolving import Name, name_at
 from kcl.tools.lsp.views import View
+
+_MOST_SHOWN: Final = 8_000
+"""Characters of a declaration, and of its documentation, that somebody may want to read beside the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +35,30 @@ class Hover:
 
 
 def hover(view: View, offset: int) -> Hover | None:
-    """What there is to say at an offset; None where there is no name."""
+    """What there is to say at an offset; None where there is no name. Secrets are masked."""
     found = name_at(view, offset)
     if found is None:
         return None
-    return Hover(found.start, found.end, code(found), documentation(found), _place(view, found))
+    masking = Masking()
+    if found.module is not None:
+        masking.learn(found.module.tree, found.module.source.text)
+    said = _bounded(masking.text(code(found, masking))), _bounded(masking.text(documentation(found)))
+    return Hover(found.start, found.end, *said, _place(view, found))
 
 
-def code(found: Name) -> str:
+def _bounded(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}\n... ({len(text):,} characters)"
+
+
+def code(found: Name, masking: Masking) -> str:
     """How a name is declared."""
     node = found.node
     match node:
         case ast.Schema() | ast.Rule():
-            return _schema(found, node)
+            return _schema(found, node, masking)
         case ast.SchemaAttr() if found.module is not None:
             text = found.module.source.text
-            value = text[node.value.start : node.value.end] if node.value is not None else ""
+            value = masking.code(text, node.value, node.name) if node.value is not None else ""
             default = f" {node.op} {value}" if node.op and "\n" not in value else f" {node.op} ..." if node.op else ""
             return f"{node.name}{'?' if node.optional else ''}: {text[node.type.start : node.type.end]}{default}"
         case ast.Import():
@@ -74,11 +87,15 @@ def shown(type_: Type) -> str:
     return text if len(text) <= 400 else f"{text[:400]}..."
 
 
-def _schema(found: Name, node: ast.Schema | ast.Rule) -> str:
+def _schema(found: Name, node: ast.Schema | ast.Rule, masking: Masking) -> str:
     assert found.module is not None
     text = found.module.source.text
     doc_or_body = [each.start for each in (node.doc, *getattr(node, "body", ()), *node.checks) if each is not None]
-    head = text[node.name_start : min(doc_or_body, default=node.end)]
+    head, at = "", node.name_start
+    for param in node.params:
+        head += text[at : param.start] + masking.code(text, param, "")
+        at = param.end
+    head += text[at : min(doc_or_body, default=node.end)]
     word = "rule" if isinstance(node, ast.Rule) else "schema"
     lines = [f"{word} {head.partition(chr(10))[0].rstrip().rstrip(':')}:"]
     for statement in getattr(node, "body", ()):

@@ -89,6 +89,13 @@ def finding_of(item: Diagnostic, lines: LinesOf, path: str, uri: Callable[[str],
     return found
 
 
+def not_checked(why: str) -> lsp.Diagnostic:
+    """What is said at the start of a file that could not be checked: that nothing is shown is no good news."""
+    start = lsp.Position(0, 0)
+    message = f"not checked: this is a bug in kcl lsp: {why}"
+    return lsp.Diagnostic(lsp.Range(start, start), message, lsp.DiagnosticSeverity.Error, source="kcl")
+
+
 def too_large(characters: int, most: int) -> lsp.Diagnostic:
     """What is said at the start of a file of which an editor is not told everything."""
     message = (

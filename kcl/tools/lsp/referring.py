@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from kcl.diagnostics import Code
 from kcl.loader import MANIFEST_NAME, find_root
@@ -22,6 +22,7 @@ from kcl.tools.lsp.sessions import Session
 from kcl.tools.lsp.views import View
 
 _MOST_FILES = 20_000
+"""So many of them, and folders, are looked through."""
 _MOST_SYMBOLS = 500
 _IDENTIFIER = pattern(r"[A-Za-z_]\w*")
 _RESERVED = frozenset(
@@ -62,7 +63,9 @@ def uses(
     assert declared is not None
     word = pattern(rf"(?<![\w$]){name.text}(?!\w)")
     found: dict[Declaration, None] = {}
-    for path in dict.fromkeys((declared.path, view.path, *files_below(view.program.root, documents))):
+    own_files = (module.source.path for module in view.program.main.modules)
+    below = files_below(find_root(os.path.dirname(view.path), documents.files), documents, is_over)
+    for path in dict.fromkeys((declared.path, view.path, *own_files, *below.paths)):
         text = documents.text(path)
         if is_over() or text is None or name.text not in text:
             continue
@@ -76,21 +79,39 @@ def uses(
     return sorted(found, key=lambda each: (each != declared, each.path, each.start))
 
 
-def files_below(root: str, documents: Documents) -> Iterator[str]:
-    """The KCL files below a folder, and those that are open; hidden folders and vendored packages are left out."""
-    yield from (path for path in documents.opened if path.endswith(".k"))
-    pending, count = [root], 0
-    while pending and count < _MOST_FILES:
+@dataclass(frozen=True, slots=True)
+class Below:
+    """KCL files of a repository; there are others where that is not the `whole` of them."""
+
+    paths: tuple[str, ...]
+    whole: bool = True
+
+
+def files_below(root: str | None, documents: Documents, is_over: Callable[[], bool] = bool) -> Below:
+    """The KCL files below a folder, and those that are open; hidden folders and vendored packages are left out.
+
+    `root` is the folder of a kcl.mod; without one nobody knows where a repository begins, and only open files count.
+    """
+    found = [path for path in documents.opened if path.endswith(".k")]
+    pending, folders = [] if root is None else [root], 0
+    while pending:
+        folders += 1
+        if is_over() or len(found) >= _MOST_FILES or folders > _MOST_FILES:
+            return Below(tuple(found), whole=False)
         folder = pending.pop()
-        for name in documents.base.list_dir(folder):
+        try:
+            names = documents.base.list_dir(folder)
+        except OSError:  # what nobody may read is no part of a program
+            continue
+        for name in names:
             path = os.path.join(folder, name)
             if name.startswith(".") or name == "vendor":
                 continue
             if name.endswith(".k"):
-                count += 1
-                yield path
+                found.append(path)
             elif "." not in name and documents.base.is_dir(path) and not os.path.islink(path):
                 pending.append(path)
+    return Below(tuple(found))
 
 
 def declared(session: Session, query: str) -> list[tuple[str, str, Kind, int]]:
@@ -98,7 +119,7 @@ def declared(session: Session, query: str) -> list[tuple[str, str, Kind, int]]:
     documents = session.documents
     roots = {find_root(os.path.dirname(path), documents.files) for path in documents.opened}
     found: list[tuple[str, str, Kind, int]] = []
-    for path in dict.fromkeys(each for root in roots if root is not None for each in files_below(root, documents)):
+    for path in dict.fromkeys(each for root in roots for each in files_below(root, documents).paths):
         found += [(path, *each) for each in top_level(documents.text(path) or "", query)]
         if len(found) >= _MOST_SYMBOLS:
             break
@@ -112,7 +133,7 @@ def renamed(session: Session, path: str, offset: int, new: str) -> dict[str, lis
     found = None if view is None else name_at(view, offset)
     if view is None or found is None:
         return Refusal("there is no name here")
-    reason = _unsafe(view, found, new)
+    reason = _unsafe(view, documents, found, new)
     if reason is not None:
         return Refusal(reason)
     places = uses(session, documents, view, found)
@@ -128,7 +149,7 @@ def renamed(session: Session, path: str, offset: int, new: str) -> dict[str, lis
     return Refusal(broken) if broken else edits
 
 
-def _unsafe(view: View, found: Name, new: str) -> str | None:
+def _unsafe(view: View, documents: Documents, found: Name, new: str) -> str | None:
     declared = found.declaration
     if declared is None:
         return f"'{found.text}' is not declared in KCL files"
@@ -140,6 +161,9 @@ def _unsafe(view: View, found: Name, new: str) -> str | None:
         return f"'{new}' is no name"
     if new in _RESERVED:
         return f"'{new}' is a word of the language"
+    root = find_root(os.path.dirname(view.path), documents.files)
+    if not files_below(root, documents).whole:
+        return f"below {root} are more than {_MOST_FILES:,} files, and '{found.text}' may be used in any"
     return None
 
 

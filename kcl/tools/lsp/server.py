@@ -10,25 +10,30 @@ looks after the check and on its thread, when nobody has typed for a moment.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.uris import from_fs_path, to_fs_path
 
 from kcl.tools.lsp.advising import Advice, Advisor
 from kcl.tools.lsp.answers import LEFT_OUT, Answers
 from kcl.tools.lsp.living import Living
+from kcl.tools.lsp.messages import Headers, Messages
 from kcl.tools.lsp.positions import Unit
-from kcl.tools.lsp.protocol import LinesOf, diagnostic_of, edit_of, finding_of, too_large
+from kcl.tools.lsp.protocol import LinesOf, diagnostic_of, edit_of, finding_of, not_checked, too_large
 from kcl.tools.lsp.repositories import Clusters, NotLooked, Repository
 from kcl.tools.lsp.sessions import MOST_CHARACTERS, Found, Session
 from kcl.tools.lsp.surveying import Survey, unsaved
+from kcl.tools.lsp.uris import path_of, uri_of
 
 T = TypeVar("T")
 
@@ -43,6 +48,10 @@ _CALM_SECONDS: Final = 0.5
 """The same before stacks are looked at."""
 _NEWS_SECONDS: Final = 2.0
 """How often the editor is told, while stacks are looked at, that more is known."""
+_END_SECONDS: Final = 1.0
+_THREADS: Final = "kcl-"
+_SILENT: Final = logging.CRITICAL + 1
+"""What messages hold is not logged: editors keep what a server says on its standard error."""
 _WATCHED: Final = ("**/*.k", "**/kcl.mod", "**/kcl.mod.lock", "**/kcl.yaml", "**/settings.yaml")
 
 
@@ -55,15 +64,15 @@ class Server:
         repository: Repository | None = None,
         clusters: Clusters | None = None,
     ) -> None:
-        self.protocol = LanguageServer("kcl", _version())
+        self.protocol = LanguageServer("kcl", _version(), protocol_cls=Messages)
         self.session = Session(environment=environment)
         self.advisor = Advisor(self.session)
         self.survey = None if repository is None else Survey(self.session, repository)
         self.living = None if clusters is None else Living(self.session, clusters)
         self.features = Answers(self.session, self.advisor, self.uri, self.survey, self._survey_soon, self.living)
-        self.checks = ThreadPoolExecutor(1, "kcl-checks")
-        self.answers = ThreadPoolExecutor(1, "kcl-answers")
-        self.slow_answers = ThreadPoolExecutor(1, "kcl-slow-answers")
+        self.checks = ThreadPoolExecutor(1, f"{_THREADS}checks")
+        self.answers = ThreadPoolExecutor(1, f"{_THREADS}answers")
+        self.slow_answers = ThreadPoolExecutor(1, f"{_THREADS}slow-answers")
         self._changed = asyncio.Event()
         self._recent: str | None = None
         self._wanted = asyncio.Event()
@@ -103,20 +112,28 @@ class Server:
         """Lets a request about a file be answered on the thread of answers, None for what is no file."""
 
         async def answer(params: Any) -> Any:
-            path = self.path(params.text_document.uri)
+            path = path_of(params.text_document.uri)
             if path is None or (method in LEFT_OUT and self.session.is_large(path)):
                 return None
             is_slow = method != lsp.TEXT_DOCUMENT_COMPLETION and self.session.is_large(path)
-            thread = self.slow_answers if is_slow else self.answers
-            return await asyncio.get_running_loop().run_in_executor(thread, work, path, params)
+            return await self._answered(self.slow_answers if is_slow else self.answers, work, path, params)
 
         self.protocol.feature(method, options)(answer)
 
     def _answer_other(self, method: str, work: Callable[[Any], Any]) -> None:
         async def answer(params: Any) -> Any:
-            return await asyncio.get_running_loop().run_in_executor(self.answers, work, params)
+            return await self._answered(self.answers, work, params)
 
         self.protocol.feature(method)(answer)
+
+    async def _answered(self, thread: ThreadPoolExecutor, work: Callable[..., Any], *given: Any) -> Any:
+        """What a feature says, which is told where nobody waits for it any more."""
+        given_up = threading.Event()
+        try:
+            answer = partial(self.features.answer, given_up.is_set, work, *given)
+            return await asyncio.get_running_loop().run_in_executor(thread, answer)
+        finally:
+            given_up.set()
 
     # ------------------------------------------------------------ texts
 
@@ -136,39 +153,34 @@ class Server:
     def _opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
         self.session.columns = Unit(self.protocol.workspace.position_encoding or Unit.UTF_16)
         document = params.text_document
-        path = self.path(document.uri)
+        path = path_of(document.uri)
         if path is not None:
             self._uris[path] = document.uri
             self.session.open(path, document.text, document.version)
             self._check_soon(path)
 
     def _edited(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        path = self.path(params.text_document.uri)
+        path = path_of(params.text_document.uri)
         if path is not None:
             self.session.change(path, [edit_of(each) for each in params.content_changes], params.text_document.version)
             self._check_soon(path)
 
     def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        path = self.path(params.text_document.uri)
+        path = path_of(params.text_document.uri)
         if path is not None:
             self.session.close(path)
             self._check_soon(None)
 
     def _saved(self, params: lsp.DidSaveTextDocumentParams) -> None:
         self.session.touch()
-        self._check_soon(self.path(params.text_document.uri))
+        self._check_soon(path_of(params.text_document.uri))
 
     def _touched(self, params: lsp.DidChangeWatchedFilesParams) -> None:
         self.session.touch()
         self._check_soon(None)
 
-    @staticmethod
-    def path(uri: str) -> str | None:
-        """The file that a URI names; None for what is no file, such as a text nobody has saved yet."""
-        return to_fs_path(uri) if uri.startswith("file:") else None
-
     def uri(self, path: str) -> str:
-        return self._uris.get(path) or from_fs_path(path) or ""
+        return self._uris.get(path) or uri_of(path)
 
     # ------------------------------------------------------------ diagnostics
 
@@ -225,13 +237,14 @@ class Server:
             document = opened.get(path)
             shown = [diagnostic_of(each, lines, path, self.uri) for each in found.by_path.get(path, ())]
             shown += [finding_of(each.diagnostic, lines, path, self.uri) for each in findings.get(path, ())]
+            shown += [not_checked(found.failed[path])] if path in found.failed else []
             if path in left_out and document is not None:
                 shown.append(too_large(len(document.text), MOST_CHARACTERS))
             self.protocol.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(self.uri(path), shown, None if document is None else document.version)
             )
         self._published = frozenset(
-            (*(path for path, items in found.by_path.items() if items), *findings.keys(), *left_out)
+            (*(path for path, items in found.by_path.items() if items), *found.failed, *findings.keys(), *left_out)
         )
 
     # ------------------------------------------------------------ stacks
@@ -254,7 +267,7 @@ class Server:
         """Lets somebody ask what the line under the cursor would change live."""
 
         async def difference(uri: str, line: int) -> str:
-            path = self.path(uri)
+            path = path_of(uri)
             if path is None:
                 return "not known: this is no file\n"
             loop = asyncio.get_running_loop()
@@ -322,6 +335,21 @@ class Server:
         if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
             self.protocol.workspace_code_lens_refresh(None, lambda _: None)
 
+    # ------------------------------------------------------------ the end
+
+    def end(self) -> None:
+        """Gives up what is being worked out. Ends the process where that goes on: its editor waits for the end."""
+        self.session.touch()
+        for each in (self.checks, self.answers, self.slow_answers):
+            each.shutdown(wait=False, cancel_futures=True)
+        ends = time.monotonic() + _END_SECONDS
+        for thread in threading.enumerate():
+            if thread.name.startswith(_THREADS):
+                thread.join(max(0.0, ends - time.monotonic()))
+                if thread.is_alive():
+                    sys.stderr.flush()
+                    os._exit(0)
+
     def _tell_bug(self, bug: Exception) -> None:
         message = f"this is a bug in kcl lsp: {type(bug).__name__}: {bug}"
         self.protocol.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
@@ -342,11 +370,10 @@ def serve(
     clusters: Clusters | None = None,
 ) -> int:
     """Serves until the editor says `exit` or is gone."""
+    logging.getLogger("pygls").setLevel(_SILENT)
     server = Server(environment, repository, clusters)
     try:
-        server.protocol.start_io(stdin, stdout)
+        server.protocol.start_io(cast(BinaryIO, Headers(stdin)), stdout)  # which reads it, and no more
     finally:
-        server.checks.shutdown(wait=False, cancel_futures=True)
-        server.answers.shutdown(wait=False, cancel_futures=True)
-        server.slow_answers.shutdown(wait=False, cancel_futures=True)
+        server.end()
     return 0

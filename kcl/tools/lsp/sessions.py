@@ -16,6 +16,7 @@ from kcl.diagnostics import Diagnostic
 from kcl.loader import downloaded_folder
 from kcl.memo.inputs import Clock, now
 from kcl.records import dataclass
+from kcl.regular import read_regular
 from kcl.source import FileSystem, OsFileSystem, SourceFile
 from kcl.syntax import ast, parse
 from kcl.tools.checked import Analysis, analyse
@@ -23,7 +24,7 @@ from kcl.tools.lsp.documents import Documents, Edit, edited
 from kcl.tools.lsp.positions import Lines
 from kcl.tools.lsp.positions import Unit as Columns
 from kcl.tools.lsp.views import View, view_of
-from kcl.tools.units import Unit, unit_of
+from kcl.tools.units import Unit, alone, unit_of
 
 MOST_CHARACTERS: Final = 1_000_000
 """Of a longer text only what is asked for by name is worked out: a check of it takes seconds."""
@@ -31,12 +32,23 @@ _MOST_REMEMBERED = 16
 _MOST_VIEWS = 8
 
 
+class Disk(OsFileSystem):
+    """The disk, without what the process was started with: the editor speaks on its standard input."""
+
+    def read_bytes(self, path: str) -> bytes:
+        return read_regular(path)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The diagnostics of files by path, every open one among them; and their texts as they were checked."""
+    """The diagnostics of files by path, every open one among them; and their texts as they were checked.
+
+    `failed` says by path why an open file was not checked, for which there is no good reason.
+    """
 
     by_path: Mapping[str, tuple[Diagnostic, ...]]
     texts: Mapping[str, str]
+    failed: Mapping[str, str]
 
 
 class Session:
@@ -51,7 +63,7 @@ class Session:
         self.columns = Columns.UTF_16
         self.cache = ParseCache(clock=clock)
         self.packages = downloaded_folder(environment)
-        self.documents = Documents(base or OsFileSystem(clock))
+        self.documents = Documents(base or Disk(clock))
         self.revision = 0
         """How often anything changed: what was found before a change is not shown after it."""
         self._guard, self._large = threading.Lock(), threading.Lock()
@@ -83,7 +95,10 @@ class Session:
 
     def analysis(self, path: str, documents: Documents) -> Analysis:
         """The unit of a file, checked, with texts that were open at some moment."""
-        unit = unit_of(path, documents.files, self.cache.memo)
+        try:
+            unit = unit_of(path, documents.files, self.cache.memo)
+        except OSError:  # its folder cannot be looked at, and its name may be none: that is told of it alone
+            unit = alone(path)
         if not self.is_large(path):
             return self._analysed(unit, documents)
         with self._large:  # who waits finds what the other one found, sooner than both at a time
@@ -140,13 +155,18 @@ class Session:
         documents = self.documents
         by_path: dict[str, dict[Diagnostic, None]] = {}
         texts: dict[str, str] = {}
+        failed: dict[str, str] = {}
         for path in dict.fromkeys((*first, *documents.opened)):
             if is_over():
                 return None
             if path not in documents.opened:
                 continue
             by_path.setdefault(path, {})
-            found = self.analysis(path, documents)
+            try:
+                found = self.analysis(path, documents)
+            except Exception as bug:  # other files are checked all the same, and of this one that is told
+                failed[path] = f"{type(bug).__name__}: {bug}"
+                continue
             texts.update(found.sources)
             for item in found.diagnostics:
                 if item.follows:
@@ -157,7 +177,7 @@ class Session:
             text = documents.text(path)
             if text is not None:
                 texts[path] = text
-        return Found({path: _once(items) for path, items in by_path.items()}, texts)
+        return Found({path: _once(items) for path, items in by_path.items()}, texts, failed)
 
 
 def _once(items: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -64,7 +64,7 @@ class Editor:
     ) -> None:
         try:
             if kind is None:
-                self.ask("shutdown", None)
+                self.answer("shutdown", None)  # an error where it was said before
                 self.tell("exit", None)
                 assert self.process.wait(WAIT_SECONDS) == 0
         finally:
@@ -88,27 +88,36 @@ class Editor:
                 return
             self._messages.put(json.loads(stream.read(size)))
 
-    def _send(self, message: dict[str, Any]) -> None:
-        content = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    def send_raw(self, content: bytes) -> None:
+        """Sends bytes as they are."""
         stream = self.process.stdin
         assert stream is not None
-        stream.write(b"Content-Length: %d\r\n\r\n" % len(content) + content)
+        stream.write(content)
         stream.flush()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        content = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.send_raw(b"Content-Length: %d\r\n\r\n" % len(content) + content)
+
+    def message(self) -> dict[str, Any]:
+        """The next message of the server, whatever it is; its requests are answered."""
+        try:
+            message = self._messages.get(timeout=self.wait_seconds)
+        except Empty:
+            raise AssertionError(f"no answer; the server said: {self._stderr()}") from None
+        method = message.get("method")
+        assert method != "the end", self._stderr()
+        if method is not None and "id" in message:
+            self._send({"id": message["id"], "result": None})
+        if method == "textDocument/publishDiagnostics":
+            self.published.append(message["params"])
+            self.shown[message["params"]["uri"]] = message["params"]["diagnostics"]
+        assert method != "window/logMessage", message
+        return message
 
     def _until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         while True:
-            try:
-                message = self._messages.get(timeout=self.wait_seconds)
-            except Empty:
-                raise AssertionError(f"no answer; the server said: {self._stderr()}") from None
-            method = message.get("method")
-            assert method != "the end", self._stderr()
-            if method is not None and "id" in message:
-                self._send({"id": message["id"], "result": None})
-            if method == "textDocument/publishDiagnostics":
-                self.published.append(message["params"])
-                self.shown[message["params"]["uri"]] = message["params"]["diagnostics"]
-            assert method != "window/logMessage", message
+            message = self.message()
             if wanted(message):
                 return message
 
@@ -122,10 +131,14 @@ class Editor:
 
     def answer(self, method: str, params: Any) -> dict[str, Any]:
         """The whole message that answers, with `result` or `error`."""
-        self._ids += 1
-        number = self._ids
-        self._send({"id": number, "method": method} | ({} if params is None else {"params": params}))
+        number = self.request(method, params)
         return self._until(lambda message: message.get("id") == number and "method" not in message)
+
+    def request(self, method: str, params: Any) -> int:
+        """Asks without waiting; returns the number of the answer."""
+        self._ids += 1
+        self._send({"id": self._ids, "method": method} | ({} if params is None else {"params": params}))
+        return self._ids
 
     def ask(self, method: str, params: Any) -> Any:
         answer = self.answer(method, params)

@@ -280,6 +280,14 @@ def test_actions(text: str, title: str, after: str) -> None:
     assert any(sorted(each.split()) == sorted(title.split()) or each.startswith("Add ") for each in changed)
 
 
+def test_a_missing_import_is_offered() -> None:
+    written, at = marked("a = ser|ver.limit\n")
+    session = session_of(written)
+    found = session.analysis("/repo/stack/main.k", session.documents).diagnostics
+    [hint] = acting.mending(found, "/repo/stack/main.k", at, at)
+    assert [each.text for each in hint.edits] == ["import models.server\n"]
+
+
 def test_imports_that_are_used_stay() -> None:
     written, at = marked("import ma|th\na = math.pow(1, 2)\n")
     assert Advisor(session_of(written)).actions("/repo/stack/main.k", at, at) == []
