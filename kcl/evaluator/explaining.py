@@ -124,7 +124,7 @@ def _declared(instance: SchemaInstance, name: str) -> tuple[Span, str] | None:
 
 def _nearest(key: str, holder: KDict) -> str | None:
     """The one key that is a letter away from `key`, or differs in upper and lower case or in signs between words."""
-    from kcl.teaching.names import distance  # nothing fails in most runs
+    from kcl.teaching.distances import distance  # nothing fails in most runs
 
     def plain(name: str) -> str:
         return name.replace("_", "").replace("-", "").lower()

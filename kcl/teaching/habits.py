@@ -93,7 +93,34 @@ _HABITS: Final = (
         offered=False,
     ),
     _habit(r"^--[ \t]*(.*)$", r"# \1", "a comment begins with `#`"),
+    _habit(
+        r"\blambda[ \t]*\(([\w, \t:.]*)\)",
+        r"lambda \1",
+        "the parameters of a lambda stand in no brackets: `lambda \\1 {...}`",
+    ),
+    _habit(r"(\blambda\b[^{]*->[^{:]*):[ \t]*\{", r"\1 {", "no `:` stands before the body of a lambda"),
     _habit(r"\(([^()]*,[^()]*)\)", r"[\1]", "KCL has no tuples: a list is written `[...]`"),
+    _habit(r"\.\.\.(?=[\w{])", "**", "KCL writes `**` for `...`"),
+    _habit(r"[ \t]*\?\?[ \t]*", " or ", "KCL writes `or` for `??`"),
+    _habit(
+        r"\bif[ \t]+([^{}]+?)[ \t]*\{[ \t]*([^{}]+?)[ \t]*\}[ \t]*else[ \t]*\{[ \t]*([^{}]+?)[ \t]*\}",
+        r"\2 if \1 else \3",
+        "KCL writes `\\2 if \\1 else \\3`",
+    ),
+    _habit(r"^(\s+[^:]+?)[ \t]*:[ \t]*(?=[\"'])", r"\1, ", "the message of a check stands behind a `,`"),
+    _habit(r"\b[Ll]ist<([\w.]+)>", r"[\1]", "a list of them is `[\\1]`"),
+    _habit(r"^(\s*import[ \t]+[\w.]+)\.\*", r"\1", "a package is imported as a whole, without `.*`"),
+    _habit(
+        r"\{\{[ \t]*\.?(?:Values\.)?(\w+)[ \t]*\}\}",
+        r'option("\1")',
+        'KCL has no templates: what comes from outside is an option, `option("\\1")`, given by `-D \\1=...`',
+    ),
+    _habit(
+        r"\$\{(\w+)\}",
+        r'option("\1")',
+        'what comes from outside is an option: `option("\\1")`, given by `-D \\1=...`',
+    ),
+    _habit(r"\b(\d+)([KMGTP]i)B\b", r"\1\2", "a size is written `\\1\\2`"),
 )
 """Tried in lines in which an error was reported, in this order, and never in strings or comments."""
 

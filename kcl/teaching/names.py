@@ -8,6 +8,8 @@ from typing import Final, Protocol
 
 from kcl.diagnostics import Code, Diagnostic, Hint, Replacement, Span
 from kcl.patterns import pattern
+from kcl.teaching.distances import distance
+from kcl.teaching.values import value_hints
 
 _WORDS: Final[Mapping[str, str]] = {
     "true": "True",
@@ -27,6 +29,10 @@ _WORDS: Final[Mapping[str, str]] = {
     "boolean": "bool",
     "Boolean": "bool",
     "double": "float",
+    "yes": "True",
+    "no": "False",
+    "on": "True",
+    "off": "False",
 }
 _DECLARING: Final = ("let", "var", "const", "val", "local")
 _UNDEFINED = pattern(r"name '([^']+)' is not defined")
@@ -36,6 +42,20 @@ _NEGATED_TEXT = pattern(r"bad operand type for unary -: '(?:str|\{|\[)")
 _DASH = pattern(r"^[ \t]*-[ \t]", re.MULTILINE)
 _IMPORT = pattern(r"^import[ \t]+([\w.$]+)(?:[ \t]+as[ \t]+(\w+))?", re.MULTILINE)
 _MEMBER = pattern(r"\.(\w+)")
+_GENERIC: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("List", "Array", "Sequence", "Set"), "the type of a list is `[str]`: that of its items in brackets"
+    ),
+    **dict.fromkeys(("Dict", "Map", "map", "Record"), "the type of a configuration is `{str:int}`: of keys and values"),
+    "Optional": "an attribute is optional by a `?` behind its name: `name?: type`",
+    "Union": "one type or another is written `str | int`",
+    "Literal": 'a few values are a type: `"web" | "job"`',
+}
+"""Types with parameters in brackets, and how KCL writes them."""
+_FROM = pattern(r"from[ \t]+([\w.]+)[ \t]+import[ \t]+(\w+)[ \t]*$")
+_SIGNED = pattern(r"[\w./-]*[/-][\w./-]*")
+_IS_KEY = pattern(r"[ \t]*[:=](?!=)")
+_IS_VALUE = pattern(r"[:=][ \t]*$")
 _MOST_PATHS: Final = 3
 
 
@@ -75,6 +95,8 @@ def name_hints(item: Diagnostic, sources: Mapping[str, str], around: Around | No
     if _NEGATED_TEXT.match(item.message) and _DASH.search(text, text.rfind("\n", 0, span.start) + 1, span.start + 2):
         yield Hint("an item of a list stands in a line of its own without `-`")
         return
+    if item.code in (Code.TYPE, Code.COMPILE):
+        yield from value_hints(item.message, span, text)
     undefined = _UNDEFINED.match(item.message)
     if undefined is not None:
         yield from _undefined(undefined[1], span, text, sources, around)
@@ -108,13 +130,45 @@ def _undefined(name: str, span: Span, text: str, sources: Mapping[str, str], aro
     elif name in ("self", "this") and after.startswith("."):
         edit = _edit(span, start, end + 1, "")
         yield Hint(f"an attribute is named directly, without `{name}.`", edits=(edit,))
+    elif name == "new" and re.match(r"[ \t]+[\w.]+[ \t]*[{(]", after):
+        edit = _edit(span, start, end + len(after) - len(after.lstrip()), "")
+        yield Hint("an instance is written `Name {...}`, without `new`", edits=(edit,))
+    elif name in _GENERIC and after.startswith("["):
+        yield Hint(_GENERIC[name])
+    elif name == "from" and (found := _FROM.match(text[start:line_end])) is not None:
+        statement = f"import {found[1]}.{found[2]}"
+        yield Hint(
+            f"a package is imported by its path: `{statement}`", edits=(_edit(span, start, line_end, statement),)
+        )
     elif name == "f" and after[:1] in ("'", '"') and "{" in after:
         yield Hint("a value stands in a text as `${value}`, without `f` before the quotes")
     elif _is_in_comment(before, after):
         slashes = line_start + before.rindex("//")
         yield Hint("a comment begins with `#`", edits=(_edit(span, slashes, slashes + 2, "#"),))
+    elif (quoted := _unquoted(text, line_start, start, line_end)) is not None:
+        yield from _in_quotes(span, text, *quoted)
     else:
         yield from _forgotten_import(name, span, text, sources, around)
+
+
+def _unquoted(text: str, line_start: int, start: int, line_end: int) -> tuple[int, int] | None:
+    """The word with `-` or `/` in it that a name is a part of, none of whose parts the file declares."""
+    for found in _SIGNED.finditer(text, line_start, line_end):
+        if found.start() <= start < found.end() and re.fullmatch(r"\w[\w./-]*\w", found[0]):
+            parts = [each for each in re.split(r"[./-]+", found[0]) if not each.isdigit()]
+            declared = rf"^[ \t]*(?:import\b.*[. ])?(?:{'|'.join(map(re.escape, parts))})\??[ \t]*(?:[:=]|$)"
+            return None if re.search(declared, text, re.MULTILINE) else found.span()
+    return None
+
+
+def _in_quotes(span: Span, text: str, start: int, end: int) -> Iterator[Hint]:
+    """A key, or a value, that is a text without quotes."""
+    word = text[start:end]
+    before, edit = text[text.rfind("\n", 0, start) + 1 : start], _edit(span, start, end, f'"{word}"')
+    if _IS_KEY.match(text, end) and (not before.strip() or before.rstrip()[-1] in "{,"):
+        yield Hint(f'a key with such signs stands in quotes: `"{word}"`', edits=(edit,))
+    elif _IS_VALUE.search(before) and text[end : _line_end(text, end)].lstrip(" \t")[:1] in ("", ",", "}", "#"):
+        yield Hint(f'a text is written in quotes: `"{word}"`', edits=(edit,))
 
 
 def _is_in_comment(before: str, after: str) -> bool:
@@ -223,18 +277,3 @@ def _near(path: str, packages: Mapping[str, Sequence[str]]) -> list[str]:
     least = min(rated.values(), default=0)
     nearest = sorted(each for each, far in rated.items() if far == least)
     return nearest if len(nearest) <= _MOST_PATHS else []
-
-
-def distance(left: str, right: str) -> int:
-    """Letters to insert, to leave out, to change or to swap with the next, to make one word of the other."""
-    before: list[int] = []
-    row = list(range(len(right) + 1))
-    for place, letter in enumerate(left, 1):
-        above, row = row, [place]
-        for index, other in enumerate(right, 1):
-            cost = min(above[index] + 1, row[index - 1] + 1, above[index - 1] + (letter != other))
-            if place > 1 and index > 1 and letter == right[index - 2] and left[place - 2] == other:
-                cost = min(cost, before[index - 2] + 1)
-            row.append(cost)
-        before = above
-    return row[-1]

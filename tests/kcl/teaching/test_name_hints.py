@@ -68,6 +68,18 @@ _MENDED = [
     ),
     ("import apps.v1\na = v1.App {}\n", "the package `api.apps.v1` is there", "import api.apps.v1\na = v1.App {}\n"),
     ("import bse\na = 1\n", "the package `base` is there", "import base\na = 1\n"),
+    ("a = yes\n", "KCL writes `True` for `yes`", "a = True\n"),
+    ("schema A:\n    x?: int\na = new A {x = 1}\n", "without `new`", "schema A:\n    x?: int\na = A {x = 1}\n"),
+    ("a = {\n    my-key = 1\n}\n", 'in quotes: `"my-key"`', 'a = {\n    "my-key" = 1\n}\n'),
+    ("a = {k8s.io/name: 'x'}\n", 'in quotes: `"k8s.io/name"`', "a = {\"k8s.io/name\": 'x'}\n"),
+    ("a = {app: web-server}\n", 'in quotes: `"web-server"`', 'a = {app: "web-server"}\n'),
+    ("schema A:\n    n: int\na = A {n = '3'}\n", "without quotes: `3`", "schema A:\n    n: int\na = A {n = 3}\n"),
+    ("schema A:\n    n: str\na = A {n = 80}\n", 'in quotes: `"80"`', 'schema A:\n    n: str\na = A {n = "80"}\n'),
+    (
+        'schema A:\n    k: "web" | "job"\na = A {k = "wbe"}\n',
+        "did you mean `web`?",
+        'schema A:\n    k: "web" | "job"\na = A {k = "web"}\n',
+    ),
 ]
 
 
@@ -138,3 +150,25 @@ def test_constants_of_other_languages_in_the_corpora_are_named_and_mended() -> N
             assert _run(mended(text, problem.diagnostics)) == right
             tried += 1
     assert tried >= 10
+
+
+@pytest.mark.parametrize(
+    "text, hint",
+    [
+        ('a = "x" + 1\n', "`str(...)`"),
+        ("a = [1]\na.append(2)\n", "`old + [more]`"),
+        ("schema A:\n    x?: int\na = A(x=1)\n", "attributes stand in braces: `A {name = value}`"),
+        ("schema A:\n    x: List[str]\n", "the type of a list is `[str]`"),
+        ("schema A:\n    x: map[str]str\n", "`{str:int}`"),
+        ("schema A:\n    x: Optional[int]\n", "`name?: type`"),
+        ("from base import x\n", "`import base.x`"),
+    ],
+)
+def test_what_other_languages_write_is_told_as_kcl_has_it(text: str, hint: str) -> None:
+    told = [each.message for item in _failure(text).diagnostics for each in item.hints]
+    assert any(hint in each for each in told), told
+
+
+def test_a_difference_of_names_is_no_text() -> None:
+    told = [each.message for item in _failure("size = 3\na = size-used\n").diagnostics for each in item.hints]
+    assert not told, told

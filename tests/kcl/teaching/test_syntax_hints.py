@@ -80,6 +80,21 @@ _MENDED = [
     ("a = “x”\n", "quotes are written", 'a = "x"\n'),
     ('import "a/b"\n', "`import a.b`", "import a.b\n"),
     ('a = {"x": 1, "y" 2}\n', "a `:` is missing", 'a = {"x": 1, "y": 2}\n'),
+    ("f = lambda (x, y) { x + y }\n", "stand in no brackets", "f = lambda x, y { x + y }\n"),
+    ("f = lambda x -> int: { x }\n", "no `:` stands before", "f = lambda x -> int { x }\n"),
+    ("b = {x = 1}\na = {...b, y = 2}\n", "`**` for `...`", "b = {x = 1}\na = {**b, y = 2}\n"),
+    ("x = None\na = x ?? 1\n", "`or` for `??`", "x = None\na = x or 1\n"),
+    ("a = if True { 1 } else { 2 }\n", "`1 if True else 2`", "a = 1 if True else 2\n"),
+    (
+        "schema A:\n    x: int\n    check:\n        x > 0 : 'bad'\n",
+        "behind a `,`",
+        "schema A:\n    x: int\n    check:\n        x > 0, 'bad'\n",
+    ),
+    ("schema A:\n    x: list<str>\n", "`[str]`", "schema A:\n    x: [str]\n"),
+    ("import a.b.*\n", "without `.*`", "import a.b\n"),
+    ("a = {{ .Values.image }}\n", "no templates", 'a = option("image")\n'),
+    ("a = ${HOME}\n", "an option", 'a = option("HOME")\n'),
+    ("a = 2GiB\n", "`2Gi`", "a = 2Gi\n"),
 ]
 _TOLD = [
     ("for x in [1]:\n    a = x\n", "there are no loops"),

@@ -45,7 +45,7 @@ def test_an_error_is_told_and_taken_back(tmp_path: Path) -> None:
         assert editor.diagnostics_of_version(main_file) == []
         editor.edit(main_file, change((3, 12), (3, 19), "5"))
         [wrong] = editor.diagnostics_of_version(main_file)
-        assert wrong["message"] == "expected str, got int(5)"
+        assert wrong["message"] == 'expected str, got int(5)\nhelp: a text is written in quotes: `"5"`'
         assert wrong["code"] == "E2G22"
         assert wrong["range"]["start"] == {"line": 3, "character": 4}
         editor.edit(main_file, change((3, 12), (3, 13), '"nginx"'))
