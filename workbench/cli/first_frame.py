@@ -10,12 +10,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kcl.records import dataclass
 from kcl.terminal import harmless
-from workbench.present import browse
+from workbench.present.tree_names import project_name, stack_name
 from workbench.words import counted
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ _CUT_LINES, _WRAP_LINES = "\x1b[?7l", "\x1b[?7h"
 _STRONG, _PLAIN = "\x1b[7;1m", "\x1b[0m"
 _AROUND: Final = 3
 """The lines that are no rows of the tree: one above, and two below."""
-_COMPONENTS: Final = 2
-"""How deep components stand in the tree, which Browse has folded."""
 
 
 @dataclass
@@ -42,12 +40,18 @@ class FirstFrame:
 def lines(tree: KonfigTree, glyphs: Glyphs, rows: int) -> Iterator[str]:
     """Yields what stands in a terminal of so many rows: where one is, projects with their stacks, what is awaited."""
     yield f"{_STRONG} {_inert(tree.root.name, glyphs)} {_PLAIN}"
-    found = browse.rows(tree, {}, glyphs, datetime.now(UTC))
-    listed = [each for each in found if each.depth < _COMPONENTS][: max(0, rows - _AROUND)]
+    listed = [*islice(_names(tree), max(0, rows - _AROUND))]
     for each in listed:
-        yield f"    {'  ' * each.depth}{_inert(str(each.cells[0]), glyphs)}"
+        yield f"    {_inert(each, glyphs)}"
     yield from [""] * (rows - len(listed) - _AROUND + 1)
     yield f" {counted(sum(1 for _ in tree.stacks()), 'stack')}; opening the screens ..."
+
+
+def _names(tree: KonfigTree) -> Iterator[str]:
+    """As the tree of Browse has them; components are folded there."""
+    for project in tree.projects:
+        yield str(project_name(project))
+        yield from (f"  {stack_name(stack)}" for stack in project.stacks)
 
 
 def _inert(text: str, glyphs: Glyphs) -> str:

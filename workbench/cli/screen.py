@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import sys
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
 _TERMINAL_SECONDS: Final = 1.0
+_SWITCH_SECONDS: Final = 0.001
+"""So soon a thread that has much to do, such as ten thousand rows to make, gives way to the loop. A key comes back to
+the loop a dozen times before it is painted, and each time waits for this."""
 
 
 def open_screen(context: Context, *, open_at: str = "", message: str = "") -> int:
@@ -64,7 +66,10 @@ async def shown(app: WorkbenchApp) -> int | None:
     What was imported until then stays to the end: the collector of cycles, which everything waits for, need not look at
     it again each time that a large table came.
     """
+    import asyncio
+
     gc.freeze()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     app.color_system = app.console.color_system
     from workbench.tui.collecting import collect_while_quiet
 
@@ -81,10 +86,12 @@ async def _end_with_terminal(app: WorkbenchApp) -> None:
     """Ends it when its terminal is gone and no signal told so, as under `make`, which waits and hands nothing on: what
     reads keys would go on reading that there are none, on half a processor.
     """
+    import anyio
+
     if not os.isatty(sys.stdin.fileno()):
         return
     while os.isatty(sys.stdin.fileno()):  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(_TERMINAL_SECONDS)
+        await anyio.sleep(_TERMINAL_SECONDS)
     app.exit()
 
 

@@ -12,6 +12,7 @@ from workbench.present import durations, reconcile
 from workbench.present.glyphs import Glyphs
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
+from workbench.present.tree_names import project_name, stack_name
 from workbench.project import KonfigTree, Project, Stack, StackPath
 from workbench.words import counted
 
@@ -47,19 +48,16 @@ def rows(tree: KonfigTree, known: Mapping[StackPath, Known], glyphs: Glyphs, now
 
 
 def _project(project: Project, known: Mapping[StackPath, Known], glyphs: Glyphs, now: datetime) -> Iterator[Row]:
-    domain = f"{project.domain}/" if project.domain else ""
     finding = Span(f"{glyphs.finding} {project.findings[0].message}", Tone.BAD) if project.findings else Span("")
-    cells = (line(Span(domain, Tone.MUTED), Span(project.name, Tone.STRONG)), line(finding), Line(), Line())
+    cells = (project_name(project), line(finding), Line(), Line())
     yield Row(("project", project.name), cells, foldable=bool(project.stacks))
     for stack in project.stacks:
         yield from _stack(stack, known.get(stack.path, NOTHING), glyphs, now)
 
 
 def _stack(stack: Stack, known: Known, glyphs: Glyphs, now: datetime) -> Iterator[Row]:
-    is_protected = stack.placement is not None and stack.placement.protected
-    name = Span(stack.path.stack, Tone.BAD if is_protected else Tone.PLAIN)
     cells = (
-        line(name, Span(" (protected)", Tone.MUTED) if is_protected else ""),
+        stack_name(stack),
         _state(stack, known, glyphs, now),
         _diff(known, now),
         line(Span(", ".join(stack.clusters), Tone.MUTED)),

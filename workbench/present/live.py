@@ -144,8 +144,10 @@ class LiveRows:
         )
         labels = (f"{name}={value}" for name, value in each.labels.items())
         said = (each.id.name, *shown, each.id.namespace, listing.cluster, str(stack or ""), *labels)
+        # the very key that the row had: who follows it by that need not compare it
+        same = known.row.key if known is not None else key
         return _Made(
-            each, age, listing.tone, used, Row(key, cells, search=" ".join(said).lower(), labels=(each.labels,))
+            each, age, listing.tone, used, Row(same, cells, search=" ".join(said).lower(), labels=(each.labels,))
         )
 
 

@@ -5,7 +5,6 @@ Each is confirmed, guarded and audited as a plan is.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -179,6 +178,8 @@ class Acting(Opened):
 
     async def _drain(self, request: LiveRequest, report: Callable[[str], None]) -> None:
         """Evicts what is on the node until nothing is left that can go; what a budget holds back is asked again."""
+        import anyio
+
         from runtimes.base import Blocked, Moved, NotThere
 
         nodes, operations = await self._nodes(request.cluster), await self._connections.operations(request.cluster)
@@ -209,7 +210,7 @@ class Acting(Opened):
             if time.monotonic() >= until:
                 hint = "the node stays cordoned; drain it again, or look at the budgets"
                 raise Blocked(waiting, target=request.cluster, subject=str(request.id), hint=hint)
-            await asyncio.sleep(BLOCKED_AGAIN_SECONDS)
+            await anyio.sleep(BLOCKED_AGAIN_SECONDS)
 
     async def _drain_of(self, request: LiveRequest, nodes: NodeOperations) -> Drain:
         from workbench.engine.draining import drain

@@ -5,7 +5,6 @@ The audit trail has who, where and when; not what was typed, which may be a secr
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
@@ -15,7 +14,9 @@ from kcl.records import dataclass, field
 from workbench.session.acting import Acting
 
 if TYPE_CHECKING:
-    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    # The engine pulls in the language, asyncio much else; a session that only lists stacks must not pay for them.
+    import asyncio
+
     from runtimes.base import KubernetesId, PodTarget
     from runtimes.base.terminals import Attachable, ExecRequest, RemotePort, RemoteTerminal
 
@@ -57,6 +58,8 @@ class Attaching(Acting):
 
         Raises as `execute_live`, and `Misconfigured` where nothing can listen there.
         """
+        import asyncio
+
         from runtimes.base import Misconfigured
 
         runtime = await self._allowed(cluster, pod)
@@ -156,6 +159,7 @@ def _id(pod: PodTarget) -> KubernetesId:
 
 async def _pipe(remote: RemotePort, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Carries bytes both ways until the pod ends its side, or the caller goes away."""
+    import asyncio
 
     async def out() -> None:
         while sent := await reader.read(_CHUNK_BYTES):

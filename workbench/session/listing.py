@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -11,7 +10,9 @@ from kcl.records import replace
 from workbench.session.opened import Opened
 
 if TYPE_CHECKING:
-    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    # The engine pulls in the language, asyncio much else; a session that only lists stacks must not pay for them.
+    import asyncio
+
     from runtimes.base import KubernetesId, RuntimeFailure
     from runtimes.base.logs import LogQuery, LogReport
     from runtimes.base.metrics import Usage
@@ -78,6 +79,8 @@ class ListingLive(Opened):
         Gives all listings after each change, the latest alone to a slow reader. Raises nothing of its own: what a
         cluster refuses or does not answer is in its listing.
         """
+        import asyncio
+
         feed = _LiveFeed(clusters)
         tasks = [asyncio.create_task(self._follow(kind, each, namespaces, feed)) for each in clusters]
         feed.tasks = tasks
@@ -91,6 +94,7 @@ class ListingLive(Opened):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self, kind: LiveKind, cluster: str, namespaces: Sequence[str], feed: _LiveFeed) -> None:
+        import anyio
         import anyio.to_thread
 
         from runtimes.base import RuntimeFailure
@@ -111,7 +115,7 @@ class ListingLive(Opened):
                         feed.take(cluster, replace(report, failure=failure), table)
             except RuntimeFailure as error:
                 feed.take(cluster, TableReport(failure=masked_failure(error, self._secrets, rules)), None)
-            await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
+            await anyio.sleep(_CONNECT_AGAIN_SECONDS)
 
     async def read_live(self, cluster: str, id_: KubernetesId, *, with_events: bool = True) -> LiveObject | None:
         """Returns one object with who owns its fields and what was reported of it; None if it is not there.
@@ -245,6 +249,8 @@ class _LiveFeed(AsyncIterator["tuple[Listing, ...]"]):
     tasks: Sequence[asyncio.Task[None]] = ()
 
     def __init__(self, clusters: Sequence[str]) -> None:
+        import asyncio
+
         from workbench.engine.live import Listing
 
         self.changed = asyncio.Event()

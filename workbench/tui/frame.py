@@ -515,6 +515,8 @@ class Frame(WithNames, Screen[None]):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.workbench.rooms.apply, self)  # beside or below is decided by then
+        if self._is_composed:
+            self.query_one("#banner", ToneText).show(self.banner())  # what it says of clusters is as long as it may be
 
     def action_reload(self) -> None:
         if self.state is not None:

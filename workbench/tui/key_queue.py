@@ -5,13 +5,16 @@ has come back up to the app. Keys that arrive in one burst (a paste, a slow SSH 
 the widget of the first: of ":diff" only the colon reaches the prompt it opens, and "d" is a command. So the app hands
 out the next key only when the one before has passed through every queue on its way, and the screen it may have opened
 is there.
+
+That takes as long as it takes: on a busy machine opening a screen may take seconds, and a key that went out after a
+while all the same would go to the screen before.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
     from textual.app import App
 
 Typed = events.Key | events.Paste
-LONGEST_WAIT_SECONDS = 1.0
-"""A widget that is taken away with a key in its queue never reports back; then the next key goes out all the same."""
+LOOK_SECONDS = 0.1
+"""How often it is looked whether what a key waits in is still there."""
+LONGEST_WAIT_SECONDS = 30.0
+"""What waits for something outside, though nothing here should, must not take the keys away for ever."""
 
 
 class KeyQueue:
@@ -36,7 +41,10 @@ class KeyQueue:
         self._under_way = 0
         self._sent = 0
         self._typed_at = float("-inf")
-        self._deadline: Timer | None = None
+        self._sent_at = float("-inf")
+        self._looking: Timer | None = None
+        self._here: MessagePump | None = None
+        self._ahead: Sequence[MessagePump] = ()
 
     @property
     def is_idle(self) -> bool:
@@ -63,33 +71,54 @@ class KeyQueue:
         event = self._waiting.popleft()
         self._sent += 1
         self._under_way = number = self._sent
+        self._sent_at = time.monotonic()
         target = self._app.focused or self._app.screen
-        self._deadline = self._app.set_timer(LONGEST_WAIT_SECONDS, lambda: self._done(number))
+        self._looking = self._app.set_interval(LOOK_SECONDS, lambda: self._look(number))
         await self._deliver(event)
         # up to the app, which acts on the key; and again for messages that acting sent off (a prompt submitted)
         self._follow([target, self._app, target, self._app], number)
 
-    def _follow(self, stations: list[MessagePump], number: int) -> None:
+    def _follow(self, stations: Sequence[MessagePump], number: int) -> None:
         """Queues behind the key at the first station, at each of its parents up to the next one, and so on."""
+        if number != self._under_way:
+            return
         if not stations:
             self._settle(number)
             return
         here, *rest = stations
         above = here._parent
         ahead = [above, *rest] if above is not None and above is not self._app and here is not self._app else rest
+        self._here, self._ahead = here, rest
         if not here.call_later(self._follow, ahead, number):  # it is closing, and its queue with it
+            self._here = self._app
             self._app.call_later(self._follow, rest, number)
 
     def _settle(self, number: int) -> None:
         """A screen that was opened gets the next key once it is composed and has put the focus where it wants it."""
+        self._here, self._ahead = self._app.screen, ()
         if not self._app.screen.call_later(self._app.call_later, self._done, number):
             self._done(number)
+
+    def _look(self, number: int) -> None:
+        """A widget that is taken away may take its queue with it, and with that the key that waits there."""
+        if number != self._under_way or self._here is None:
+            return
+        if time.monotonic() - self._sent_at > LONGEST_WAIT_SECONDS:
+            self._done(number)
+        elif _is_gone(self._here):
+            self._here = None
+            self._app.call_later(self._follow, self._ahead, number)
 
     def _done(self, number: int) -> None:
         if number != self._under_way:
             return
-        self._under_way = 0
-        if self._deadline is not None:
-            self._deadline.stop()
+        self._under_way, self._here = 0, None
+        if self._looking is not None:
+            self._looking.stop()
         if self._waiting:
             self._app.call_later(self._send)
+
+
+def _is_gone(pump: MessagePump) -> bool:
+    """Whether what waits in its queue will never be taken: one that did not begin yet takes it later."""
+    return pump._closed or (pump._task is not None and pump._task.done())

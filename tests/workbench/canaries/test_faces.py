@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +16,9 @@ from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
 from tests.workbench.canaries.repository import LOOK, OPTION, OPTIONS, SETTINGS, URL, WEB, Vault, leaking_files, leaks
 from tests.workbench.canaries.screens import Pictures, Unreadable
 from tests.workbench.tui.test_screens import LARGE, says, state, until
+from tests.workbench.tui.ways import every_screen
 from workbench.engine.live_acts import LiveAct, LiveRequest
-from workbench.tui import screens
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.frame import Frame
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 IMAGE = ("spec", "template", "spec", "containers", ListKey((("name", "web"),)), "image")
@@ -79,11 +76,8 @@ async def test_no_screen_shows_a_canary_nor_without_other_signs_one_outside_of_a
     leaking = {name: leaks(said) for name, said in seen.items()}
     assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
     assert "masked#" in seen["spec 1"] + seen["spec 2"] and "masked#" in "".join(seen.values())
-    for module in pkgutil.iter_modules(screens.__path__, f"{screens.__name__}."):
-        importlib.import_module(module.name)
-    every = {each.__name__ for each in Frame.__subclasses__()}
     assert {"bundle spec.yaml", "bundle plan.json", "bundle diff.json", "bundle timeline.txt"} <= seen.keys()
-    assert pictures.screens == every - {*SHOWN_OTHERWISE}
+    assert pictures.screens == every_screen() - {*SHOWN_OTHERWISE}
     assert not [each for each in pictures.painted if not each.isascii()]
     assert not unreadable.texts, "signs of ours have to have one in ASCII"
 

@@ -75,7 +75,11 @@ def test_the_page_of_before_is_back_where_the_screens_never_come(tmp_path: Path)
     assert written(root, fails=True).endswith("\x1b[?1049l") and "\x1b[?1049l" not in written(root)
 
 
-def test_nothing_that_draws_the_screens_is_loaded_for_it() -> None:
-    code = "import sys, workbench.cli.first_frame; print([each for each in ('textual', 'rich') if each in sys.modules])"
+LATER = ("textual", "rich", "asyncio", "workbench.engine.changes", "workbench.engine.masking")
+
+
+def test_nothing_that_draws_the_screens_or_compares_is_loaded_for_it() -> None:
+    needed = "workbench.cli.main, workbench.cli.screen, workbench.session"
+    code = f"import sys, {needed}; print([each for each in {LATER} if each in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"

@@ -39,9 +39,9 @@ def workbench(folder: Path, clusters: Clusters, **settings: Any) -> WorkbenchApp
     return WorkbenchApp(session, open_at="web/prod", now=lambda: NOW)
 
 
-async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:
-    """Waits for a state of the app; fails after ten seconds."""
-    for _ in range(500):
+async def until(pilot: Pilot[Any], reached: Callable[[], bool], *, looks: int = 500) -> None:
+    """Waits for a state of the app; fails after ten seconds, or so many looks."""
+    for _ in range(looks):
         await pilot.pause(0.02)
         if reached():
             return

@@ -12,7 +12,7 @@ import anyio.to_thread
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from kcl.records import replace
+from kcl.records import dataclass, replace
 from runtimes.base import KubernetesId, PodTarget, RuntimeFailure
 from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveKind, LiveRow
@@ -198,7 +198,7 @@ class LiveScreen(Frame):
         count = sum(len(each.table.rows) for each in self._listings if each.table is not None)
         if count <= AT_ONCE and not self._is_building:
             self._wanted.clear()
-            self._show(self._columns(), self._build())
+            self._show(self._build())
 
     def _empty(self) -> None:
         table = self.query_one("#objects", ResourceTable)
@@ -220,22 +220,26 @@ class LiveScreen(Frame):
                 continue
             self._is_building, began = True, time.perf_counter()
             try:
-                columns = self._columns()
-                rows = await anyio.to_thread.run_sync(self._build)
+                built = await anyio.to_thread.run_sync(self._build)
             finally:
                 self._is_building = False
             seconds = time.perf_counter() - began
-            self._show(columns, rows)
+            self._show(built)
             await asyncio.sleep(max(DRAW_SECONDS, BUILD_REST * seconds))
 
-    def _build(self) -> tuple[Row, ...]:
-        return self._rows.rows(
-            self._measured,
+    def _build(self) -> _Built:
+        """On a thread for large tables: all that goes through every row belongs in here."""
+        measured, columns = self._measured, self._columns()
+        rows = self._rows.rows(
+            measured,
             self.workbench.now(),
             order=self._order,
             is_reversed=self._is_reversed,
             is_wide=self._is_wide,
         )
+        if not any(len(row.cells[-1]) for row in rows):
+            columns = (*columns[:-1], replace(columns[-1], rank=_FIRST_TO_GO))  # of no stack: its title says nothing
+        return _Built(columns, rows)
 
     def _columns(self) -> tuple[Column, ...]:
         up, down = ("^", "v") if self.workbench.is_ascii else ("↑", "↓")
@@ -245,17 +249,15 @@ class LiveScreen(Frame):
             for each in live.columns(self._measured, is_wide=self._is_wide)
         )
 
-    def _show(self, columns: tuple[Column, ...], rows: tuple[Row, ...]) -> None:
+    def _show(self, built: _Built) -> None:
         table = next(iter(self.query("#objects").results(ResourceTable)), None)
         if table is None:
             return  # the rows were made while the screen was taken down
-        if not any(len(row.cells[-1]) for row in rows):
-            columns = (*columns[:-1], replace(columns[-1], rank=_FIRST_TO_GO))  # of no stack: its title says nothing
-        are_others = columns != table.columns
-        table.columns = columns
+        are_others = built.columns != table.columns
+        table.columns = built.columns
         table.fresh = self._rows.by_now(self._measured, self.workbench.now())
-        table.set_rows(rows)
-        if are_others or not rows:
+        table.set_rows(built.rows)
+        if are_others or not built.rows:
             table.refresh()
 
     def _where(self) -> str:
@@ -430,6 +432,12 @@ class LiveScreen(Frame):
         if at_cursor is not None:
             row = at_cursor[1]
             open_line(self, row.labels, row.id, (), lambda _, file, line: self.workbench.edit(file, line))
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
 
 
 def _after(new: Listing, before: Listing | None) -> Listing:

@@ -54,6 +54,10 @@ _HIDDEN = -1
 """The width of a column there is no room for: with the gap that follows each column it takes no cell at all."""
 
 
+_LEAST = 6
+"""No column that is seen is narrower, unless nothing in it is wider."""
+
+
 _TAIL_CELLS = 12
 """As much as a controller appends to a name: `-776b6f7b87-bdggq` is told apart by less."""
 
@@ -149,7 +153,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         self.folded: set[Key] = set()
         self._rows: list[Row] = []
         self._shown: list[Row] = []
-        self._position: dict[Key, int] = {}
+        self._positions: dict[Key, int] | None = None
         self._filter: Callable[[Row], bool] | None = None
         self._widths: tuple[int, ...] = ()
         self._strip = lru_cache(maxsize=2048)(self._draw)
@@ -196,7 +200,8 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         old_shown, self._rows = self._shown, new
         key = self.current
         self._shown = self._visible_rows()
-        self.marks &= {row.key for row in new}
+        if self.marks:
+            self.marks &= {row.key for row in new}
         if [row.key for row in old_shown] == [row.key for row in self._shown] and self._widths:
             if self._measure() == self._widths:
                 top = self.scroll_offset.y
@@ -238,19 +243,20 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
     def toggle_mark(self, key: Key) -> None:
         self.marks ^= {key}
         self._last_marked = key if key in self.marks else None
-        if key in self._position:
-            self._refresh_row(self._position[key])
+        if (at := self._index_of(key)) is not None:
+            self._refresh_row(at)
 
     def mark_to_cursor(self, may_be_marked: Callable[[Key], bool]) -> bool:
         """Marks what is shown from the last row that was marked up to the cursor; False where none is shown."""
-        begin = self._position.get(self._last_marked) if self._last_marked is not None else None
+        begin = self._index_of(self._last_marked) if self._last_marked is not None else None
         if begin is None:
             return False
         first, last = sorted((begin, self.cursor))
-        for row in self._shown[first : last + 1]:
-            if may_be_marked(row.key) and row.key not in self.marks:
-                self.marks |= {row.key}
-                self._refresh_row(self._position[row.key])
+        for index in range(first, last + 1):
+            key = self._shown[index].key
+            if may_be_marked(key) and key not in self.marks:
+                self.marks |= {key}
+                self._refresh_row(index)
         return True
 
     def _visible_rows(self) -> list[Row]:
@@ -258,6 +264,8 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         if self._filter is not None:
             # what was found is shown, folded or not
             return self._with_parents([self._filter(row) for row in rows])
+        if not self.folded:
+            return [*rows]
         shown: list[Row] = []
         hidden_below: int | None = None
         for row in rows:
@@ -280,15 +288,29 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         return [row for row, kept in zip(self._rows, keep, strict=True) if kept]
 
     def _rebuild(self, key: Key | None) -> None:
-        self._position = {row.key: index for index, row in enumerate(self._shown)}
+        self._positions = None
         self._widths = self._measure()
         self._strip.cache_clear()
         self.virtual_size = Size(self._width, len(self._shown) + self.header_lines)
         before = self.cursor
-        self.cursor = self._position.get(key, min(before, max(0, len(self._shown) - 1))) if key is not None else 0
+        at = self._index_of(key) if key is not None else 0
+        self.cursor = at if at is not None else min(before, max(0, len(self._shown) - 1))
         self.refresh()
         if self.current is not None and self.current != key:
             self.post_message(self.Highlighted(self, self.current))
+
+    def _index_of(self, key: Key) -> int | None:
+        """Returns the index of the row that is shown by this key.
+
+        Rows mostly come back with the very keys that they had: hashing each of ten thousand is what keys would be felt
+        to wait for.
+        """
+        if self._positions is None:
+            for index, row in enumerate(self._shown):
+                if row.key is key:
+                    return index
+            self._positions = {row.key: index for index, row in enumerate(self._shown)}
+        return self._positions.get(key)
 
     @property
     def room(self) -> int:
@@ -300,11 +322,12 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         room = self.room
         widths = [self._natural_width(index, column) for index, column in enumerate(self.columns)]
         self._hide(widths, room)
+        self._narrow(widths, room)
         spare = room - sum(widths) - (len(widths) - 1)
         growing = [index for index, column in enumerate(self.columns) if column.grow and widths[index] != _HIDDEN]
         for count, index in enumerate(growing):
             share = spare // (len(growing) - count)
-            width = max(6, widths[index] + share)
+            width = max(_LEAST, widths[index] + share)
             spare -= width - widths[index]
             widths[index] = width
         return tuple(widths)
@@ -314,6 +337,14 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         dispensable = sorted((index for index, each in enumerate(self.columns) if each.rank), key=self._rank)
         while dispensable and sum(widths) + len(widths) - 1 > room:
             widths[dispensable.pop()] = _HIDDEN
+
+    def _narrow(self, widths: list[int], room: int) -> None:
+        """Cuts the widest columns, where there is no room for all that is in them: names stay as long as they can."""
+        flexible = [index for index, each in enumerate(self.columns) if each.width is None]
+        over = sum(widths) + len(widths) - 1 - room
+        while over > 0 and (widest := max((widths[index] for index in flexible), default=0)) > _LEAST:
+            widths[next(index for index in flexible if widths[index] == widest)] -= 1
+            over -= 1
 
     def _rank(self, index: int) -> int:
         return self.columns[index].rank
@@ -487,10 +518,10 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
 
     def move_to(self, key: Key) -> None:
         """Puts the cursor on the row with this key, unfolding what hides it; does nothing if there is none."""
-        if key not in self._position:
+        if self._index_of(key) is None:
             self._unfold_to(key)
-        if key in self._position:
-            self.cursor = self._position[key]
+        if (at := self._index_of(key)) is not None:
+            self.cursor = at
 
     def _unfold_to(self, key: Key) -> None:
         parents: list[Row] = []
