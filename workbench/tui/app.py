@@ -40,6 +40,7 @@ from workbench.tui.painting import PaintingDriver
 from workbench.tui.panes import Rooms
 from workbench.tui.recovering import Recovering
 from workbench.tui.rolling_out import RollingOut
+from workbench.tui.running import ACT
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
@@ -394,7 +395,7 @@ class WorkbenchApp(WithNames, App[int]):
                 f"a rollout is carried out here: {self.key('rollouts.stop')} on its screen stops it", severity="warning"
             )
             return
-        if any(each.group.startswith("act on ") and not each.is_finished for each in self.workers):
+        if any(each.group.startswith(ACT) and not each.is_finished for each in self.workers):
             self.notify(
                 f"an act on a live object is under way: {self.key('live-object.stop-the-act')} on its screen stops it",
                 severity="warning",

@@ -21,7 +21,7 @@ from workbench.present import clusters, durations, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath, WorkbenchError
-from workbench.tui import filters, panes, saving, served
+from workbench.tui import filters, panes, running, saving, served
 from workbench.tui.key_names import SIGNS, WithNames
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState
@@ -250,6 +250,8 @@ class Frame(WithNames, Screen[None]):
         after: list[Span | str] = []
         if state and state.inputs and state.whatif:
             after += ["  ", Span(f" WHAT-IF: {', '.join(each.name for each in state.whatif.files)} ", Tone.WARN)]
+        if said := running.in_short(running.running(self.workbench, state)):
+            after.append(Span(f"  {self.workbench.glyphs.busy} {said}", Tone.BUSY))
         if self.name_in_trail:
             after.append(Span(f"  › {self.name_in_trail}"))
         if placement and placement.clusters:

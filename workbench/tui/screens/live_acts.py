@@ -16,13 +16,14 @@ from workbench.project import WorkbenchError
 from workbench.tui import equivalents
 from workbench.tui.frame import Frame
 from workbench.tui.later import later
+from workbench.tui.running import ACT
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.state import StackState, Trouble
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
-_GROUP = "act on several"
+_GROUP = f"{ACT}several"
 """Of the app's workers: quitting asks for those that act."""
 
 

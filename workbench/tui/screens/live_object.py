@@ -24,6 +24,7 @@ from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import Frame
 from workbench.tui.later import later
 from workbench.tui.live_source import Open, open_line
+from workbench.tui.running import ACT
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.whatif import WhatIfScreen
@@ -242,7 +243,7 @@ class LiveObjectScreen(Frame):
 
     @property
     def _acting(self) -> str:
-        return f"act on {self._cluster} {self._object}"
+        return f"{ACT}{self._cluster} {self._object}"
 
     def action_stop(self) -> None:
         """Ends a drain: what was evicted is evicted, and the node stays cordoned."""
