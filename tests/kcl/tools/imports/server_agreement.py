@@ -39,14 +39,15 @@ _MOST_DEPTH: Final = 3
 class Judged:
     """`notes` are what the docstrings of the package say it does not hold to, `problem` what our compiler says.
 
-    `fits_document` is what jsonschema says of an object of a kind that the server has by itself; None of others.
+    `fits_document` is what jsonschema says of an object, by what the server itself says of its kind.
     """
 
     told: str
     answer: Answer
     problem: str
     notes: str
-    fits_document: bool | None = None
+    fits_document: bool
+    is_built_in: bool = False
 
     @property
     def is_alike(self) -> bool:
@@ -56,8 +57,8 @@ class Judged:
     def difference(self) -> str:
         """Of which kind a difference is."""
         if self.answer.is_accepted:
-            return "its own document refuses it" if self.fits_document is False else "the server accepts it"
-        if self.answer.status == 400 and not self.fits_document:
+            return "the server accepts it" if self.fits_document else "its own document refuses it"
+        if self.answer.status == 400 and not (self.is_built_in and self.fits_document):
             return "the server cannot decode it"
         return next((name for name, test in DEFENDED.items() if test(self)), "another reason of the server")
 
@@ -75,7 +76,7 @@ def _cause(text: str) -> str:
 DEFENDED: Final = {
     "a rule in CEL that is noted": _is_noted_rule,
     "a format": lambda of: _FORMAT.search(of.answer.message) is not None,
-    "code of the server": lambda of: of.fits_document is True,
+    "code of the server": lambda of: of.is_built_in and of.fits_document,
     "its own document refuses it": lambda of: False,
 }
 """Why an object is refused that the package accepts, where docs/import.md says so."""
@@ -131,6 +132,7 @@ def of_definitions(
             stem = file_stem(f"{group_words(group)}_{name}_{snake(kind)}".lower())
             text = (folder / package / package_part(name) / f"{stem}.k").read_text()
             notes = "\n".join(line for line in text.splitlines() if "Not held to here" in line)
+            oracle = validator({name: each for name, each in schema.items() if name != "required"})
             for candidate in _candidates(schema, rng, objects, changes):
                 if "status" in version.get("subresources", {}):
                     candidate.pop("status", None)  # a server drops it unseen when an object is created
@@ -139,7 +141,8 @@ def of_definitions(
                 main = folder / "main.k"
                 main.write_text(f"import {package}.{package_part(name)} as models\nx = models.{known_as} {written}\n")
                 problem = ours([main], folder, packages, cache)
-                yield Judged(f"{group}/{name} {kind} {written}", answer, problem, notes)
+                fits = oracle.is_valid(candidate)
+                yield Judged(f"{group}/{name} {kind} {written}", answer, problem, notes, fits)
 
 
 # --- Kinds that a server has by itself ---
@@ -182,7 +185,7 @@ def of_built_in_kinds(server: ApiServer, folder: Path, rng: random.Random, chang
                 problem = ours([main], scratch, {"k8s": folder / "k8s"}, cache)
                 said = _said(candidate)
                 fits = oracle.is_valid(said) and keys_differ(opened, said)
-                yield Judged(f"{version} {kind} {content}", answer, problem, "", fits)
+                yield Judged(f"{version} {kind} {content}", answer, problem, "", fits, True)
 
 
 def _documents(server: ApiServer) -> dict[str, dict[str, Any]]:
