@@ -37,10 +37,13 @@ class Connections:
         self._bucket: RecordKeeper | None = None
         self._loading: threading.Thread | None = None
 
-    def load(self) -> None:
-        """Imports the client that clusters need, in a thread: that takes as long as compiling, which is waited for."""
+    def load(self, first: Callable[[], object]) -> None:
+        """Imports the client that clusters need, in a thread: that takes as long as compiling, which is waited for.
+
+        `first` is done there before.
+        """
         if self._loading is None and self._connect is None and not self.open:
-            self._loading = threading.Thread(target=_load_client, name="wb-client")
+            self._loading = threading.Thread(target=_load_client, args=(first,), name="wb-client")
             self._loading.start()
 
     async def runtime(self, cluster: str) -> Runtime:
@@ -113,11 +116,12 @@ class Connections:
         )
 
 
-def _load_client() -> None:
+def _load_client(first: Callable[[], object]) -> None:
     from runtimes.base import RuntimeType
     from runtimes.registry import load
 
     with suppress(Exception):  # who connects meets it again, and reports it
+        first()
         load(RuntimeType.KUBERNETES)
 
 

@@ -34,9 +34,17 @@ def _sensitive(content: Object, rules: SecretRules) -> Iterator[FieldPath]:
     if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
         yield ("metadata", "annotations", LAST_APPLIED)
     if may_hold(content, _ENV):  # most objects have none, and need not be walked through
-        yield from _variables(content, rules)
+        yield from _variables(_without_owners(content), rules)
     for rule in rules.paths:
         yield from rule.paths(kind, content)
+
+
+def _without_owners(content: Object) -> Object:
+    """Who owns which field is the larger part of many objects, and has no values."""
+    metadata = content.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return content
+    return {**content, "metadata": {name: each for name, each in metadata.items() if name != "managedFields"}}
 
 
 def _variables(value: Any, rules: SecretRules) -> list[FieldPath]:

@@ -36,7 +36,7 @@ import yaml
 ROUND_TRIP_SECONDS = 0.02
 NAMESPACE = "bench"
 _STACK = "bench/dev"
-_WB = (sys.executable, "-c", "import sys; from workbench.cli.main import main; sys.exit(main())")
+_WB = (sys.executable, "-c", "from workbench.cli.main import process; process()")
 _MAIN = """\
 import manifests
 

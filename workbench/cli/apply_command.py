@@ -16,6 +16,7 @@ from workbench.cli.stacks import (
     cluster_option,
     compile_options,
     dry_run_all_option,
+    expect_evaluation,
     find,
     inputs,
     part_options,
@@ -106,6 +107,7 @@ def command(
         session = context.open(workdir=workdir)
         found = None
     else:
+        expect_evaluation()
         try:
             session, found = find(context, stack, workdir)
         except UnknownStack as error:

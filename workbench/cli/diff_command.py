@@ -13,6 +13,7 @@ from workbench.cli.stacks import (
     cluster_option,
     compile_options,
     dry_run_all_option,
+    expect_evaluation,
     find,
     format_option,
     inputs,
@@ -57,6 +58,7 @@ def command(
     Exit code: 0 the same (with --drift: nobody changed anything), 1 different, 3 it could not be told.
     """
     context: Context = ctx.obj
+    expect_evaluation()
     try:
         session, found = find(context, stack, workdir)
         given = inputs(options, settings)

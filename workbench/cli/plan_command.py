@@ -17,6 +17,7 @@ from workbench.cli.stacks import (
     cluster_option,
     compile_options,
     dry_run_all_option,
+    expect_evaluation,
     find,
     format_option,
     inputs,
@@ -90,6 +91,7 @@ def command(
         wanted = many_stacks.Wanted.of(ctx, many, given)
         ctx.exit(_plan_many(context, wanted, workdir, out, format_, detailed_exitcode=detailed_exitcode))
     many_stacks.Wanted.refuse_scheduler(ctx)
+    expect_evaluation()
     session, found = find(context, stack, workdir)
 
     from workbench.cli.progress import while_asking

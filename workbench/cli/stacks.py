@@ -220,6 +220,13 @@ def at_one_look(function: Command) -> Command:
     return cast("Command", looking)
 
 
+def expect_evaluation() -> None:
+    """Has the process that evaluates started while this one still reads what it needs itself."""
+    from workbench.engine.evaluators import evaluators
+
+    evaluators.warm()
+
+
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:
     """Opens the repository and finds the stack. A folder may lie in another repository than the working folder."""
     base = context.base(workdir)

@@ -7,6 +7,7 @@ exceeds its limits: then it says so, with the place in the program, and there is
 from __future__ import annotations
 
 import gc
+import importlib
 import marshal
 import os
 import pickle
@@ -18,6 +19,9 @@ from typing import BinaryIO
 from kcl.bounded import Allowance
 from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_crowded, is_out_of_memory
 from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Leaving, Raised, Value, read, write
+
+_LANGUAGE = "workbench.engine.shipped"
+"""What nearly everything that is asked needs: it would be imported with the first question."""
 
 
 class _Answers:
@@ -45,6 +49,7 @@ def main() -> None:
     answers = _Answers(told)
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked, requests), name="wb-requests", daemon=True).start()
+    importlib.import_module(_LANGUAGE)  # while who will ask makes itself ready
     watchdog = Watchdog(answers.last, _where)
     gc.set_threshold(200_000, 50, 50)
     environment = b""

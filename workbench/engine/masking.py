@@ -51,6 +51,7 @@ _MOST_REMEMBERED = 1 << 14
 _MAY_BE_SECRET = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.S)
 """Names of entries that may be secret. Others are what fields are called: a repository must not hide which one it sets
 by making a Secret of its name."""
+_CONTAINERS = frozenset({dict, list})
 _MARK = "sealed:"
 _SEALED = re.compile(rf"{_MARK}(?P<digest>[0-9a-f]{{{_DIGEST_CHARACTERS}}})")
 _SEALED_NAME = re.compile(rf"«masked#(?P<digest>[0-9a-f]{{{_NAME_CHARACTERS}}})»")
@@ -118,6 +119,10 @@ class Seal:
     @property
     def rules(self) -> SecretRules:
         return self._rules
+
+    def is_harmless(self, text: Any) -> bool:
+        """Whether this was looked at before, and hides nothing; False is no answer."""
+        return type(text) is str and self._looked.get(text) is False
 
     def hides(self, value: Any) -> bool:
         if isinstance(value, str):
@@ -314,6 +319,8 @@ def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: Field
 
 def _masked(value: Any, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) -> Any:
     """`hidden` is all of the value, `below` are paths within it that are: mostly none, so that none are followed."""
+    if not hidden and not below and type(value) in _CONTAINERS:
+        return _seen_through(value, seal)
     if isinstance(value, dict | Mapping):
         if below:
             return {seal.key(key): _masked(each, *_stepped(hidden, below, key), seal) for key, each in value.items()}
@@ -329,6 +336,18 @@ def _masked(value: Any, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) 
     if hidden and names_secret(value):
         return value  # where a secret is, is not secret
     return seal.mask(value) if value is not None and (hidden or seal.hides(value)) else value
+
+
+def _seen_through(value: Any, seal: Seal) -> Any:
+    """As `_masked` for plain data in which no path leads to a secret: of a large stack, nearly all there is."""
+    if type(value) is list:
+        return [each if seal.is_harmless(each) else _masked(each, False, (), seal) for each in value]
+    shown = {}
+    for key, each in value.items():
+        if type(key) is not str or len(key) >= _SHORTEST_NAME:
+            key = seal.key(key)
+        shown[key] = each if seal.is_harmless(each) else _masked(each, False, (), seal)
+    return shown
 
 
 def names_secret(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -10,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kcl.records import replace
+from workbench.destinations import refuse_doubtful
 from workbench.project import (
     Stack,
     StackPath,
@@ -56,7 +58,10 @@ class Changing(Browsing, Compiling):
         Raises as `compile` does, and `UnknownCluster`.
         """
         self._connections.may_compare = self._connections.may_compare or server_dry_run
+        refuse_doubtful(stack)
         self._expect(stack)
+        if compiled is None:
+            compiled = await self.compile(stack, inputs)
         found = await self._planning().diff(stack, inputs, clusters, compiled, dry_run_all=dry_run_all)
         self._secrets |= found.spec.secrets
         return found
@@ -111,12 +116,15 @@ class Changing(Browsing, Compiling):
         )
 
     def _expect(self, stack: Stack) -> None:
-        """Has what a comparison needs made ready beside each other: a process that evaluates, a client for clusters."""
+        """Has what a comparison needs made ready beside each other: a process that evaluates, a client for clusters.
+
+        The client is loaded once the evaluation was asked for and is waited for: before, it would be in its way.
+        """
         from workbench.engine.evaluators import evaluators
 
         evaluators.warm()
         if stack.clusters:
-            self._connections.load()
+            asyncio.get_running_loop().call_soon(self._connections.load, _load_planner)
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""
@@ -413,3 +421,7 @@ class Changing(Browsing, Compiling):
         from workbench.engine.policy.judging import open_judge
 
         return open_judge(self._root, self._settings.policy, self._settings.allowance)
+
+
+def _load_planner() -> None:
+    import workbench.planner  # noqa: F401

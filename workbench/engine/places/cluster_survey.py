@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from kcl.records import replace
 from runtimes.base import (
@@ -59,6 +60,8 @@ _WHO_CHANGES = "a mutating webhook or policy, most likely"
 _MOST_NAMED = 4
 AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
+_IN_A_ROW = 8
+"""So many resources are looked at until others get a turn: answers of the cluster, and keys of a screen."""
 
 
 class ClusterSurvey:
@@ -140,16 +143,28 @@ class ClusterSurvey:
             self._observed = await self._runtime.read_many(ids, self._surveying.labels)
 
     async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
+        """Asks about so many at once; those that refer to values of other places wait for these beside the others."""
+        waiting = [each for each in resources if not self._references[each.id] <= self._own]
         limit = anyio.CapacityLimiter(AT_ONCE)
+        rest = iter([each for each in resources if self._references[each.id] <= self._own] if waiting else resources)
 
         async def limited(resource: Resource) -> None:
             await self._surveying.wait_for(self._references[resource.id] - self._own)
             async with limit:
                 await ask(resource)
 
+        async def one_after_the_other() -> None:
+            """Most are told by what was read: a task for each would take longer than that."""
+            for number, each in enumerate(rest):
+                await ask(each)
+                if number % _IN_A_ROW == 0:
+                    await anyio.lowlevel.checkpoint()
+
         async with anyio.create_task_group() as tasks:
-            for each in resources:
+            for each in waiting:
                 tasks.start_soon(limited, each)
+            for _ in range(min(AT_ONCE, len(resources) - len(waiting))):
+                tasks.start_soon(one_after_the_other)
 
     async def _ask(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
         address = Address(self._cluster, resource.id)
