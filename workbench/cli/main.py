@@ -245,12 +245,16 @@ def wb(
 
 _COLLECTING: Final = 50_000, 20, 20
 """Imports and objects of clusters are made to stay: by default cycles are looked for among them some hundred times."""
+_COMPARING: Final = frozenset({"diff", "plan"})
+_SELDOM_COLLECTING: Final = 2_000_000, 20, 20
+"""For processes that compare, print and end: nearly all that they make is kept until then."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; always ends in SystemExit."""
-    gc.set_threshold(*_COLLECTING)
     given = list(sys.argv[1:] if arguments is None else arguments)
+    ends_soon = arguments is None and next((each for each in given if each in _COMMANDS), "") in _COMPARING
+    gc.set_threshold(*(_SELDOM_COLLECTING if ends_soon else _COLLECTING))
     output = Output(style="--no-style" not in given)
     try:
         with ending_like_interrupt():
