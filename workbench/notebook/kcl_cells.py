@@ -7,7 +7,7 @@
 
 It is run as a file of the folder that the kernel works in: packages below the kcl.mod around it can be imported, and
 nothing is read outside. What it evaluates to is shown as YAML, secrets masked, and returned; NAME is a variable that
-gets the values. Editors that know the language serve such cells too (`kcl.tools.lsp.jupyter`).
+gets the values. What JupyterLab is told of such cells lies in `labextension`.
 """
 
 from __future__ import annotations

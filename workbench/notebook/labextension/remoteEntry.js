@@ -60,13 +60,14 @@
 
   let shared;
 
-  // A module that JupyterLab itself has, of whichever version.
+  // A module as JupyterLab itself has it. Other extensions bring versions of their own, whose tokens mean other things.
   const module = async (name) => {
-    const [version] = Object.keys(shared[name] || {});
-    if (version === undefined) {
+    const every = Object.values(shared[name] || {});
+    const own = every.find((each) => each.loaded) || every.find((each) => each.eager) || every[every.length - 1];
+    if (own === undefined) {
       throw new Error(`${NAME}: this JupyterLab has no ${name}`);
     }
-    return (await shared[name][version].get())();
+    return (await own.get())();
   };
 
   window._JUPYTERLAB = window._JUPYTERLAB || {};
