@@ -1,6 +1,7 @@
 """How Jupyter starts the language server: what its proxy of language servers asks by an entry point.
 
-With jupyterlab-lsp installed, files of KCL are served. Nothing of Jupyter is imported.
+With jupyterlab-lsp installed, files of KCL and cells that begin with `%%kcl` are served. Nothing of
+Jupyter is imported.
 """
 
 from __future__ import annotations
