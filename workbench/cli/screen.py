@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _TERMINAL_SECONDS: Final = 1.0
 _SWITCH_SECONDS: Final = 0.001
-"""So soon a thread that has much to do, such as ten thousand rows to make, gives way to the loop. A key comes back to
-the loop a dozen times before it is painted, and each time waits for this."""
+"""So soon a thread that has much to do, such as ten thousand rows to make, gives way to the others. A key
+passes three threads, one that reads, the loop and one that writes, and each may wait for this."""
 
 
 def open_screen(context: Context, *, open_at: str = "", message: str = "") -> int:
