@@ -26,6 +26,8 @@ from kcl.tools.lsp.uris import path_of
 from kcl.tools.lsp.views import View
 
 _FIX_ALL: Final = f"{lsp.CodeActionKind.SourceFixAll.value}.kcl"
+_MOST_NESTED: Final = 100
+"""A selection grows so often; a message nested deeper cannot be written."""
 _ACTIONS: Final = (lsp.CodeActionKind.QuickFix, _FIX_ALL)
 
 
@@ -118,7 +120,8 @@ class Answers:
         found: list[lsp.SelectionRange] = []
         for position in params.positions:
             around: lsp.SelectionRange | None = None
-            for start, end in reversed(outline.selections(tree, lines.offset(place_of(position)))):
+            grown = outline.selections(tree, lines.offset(place_of(position)))[:_MOST_NESTED]
+            for start, end in reversed(grown):
                 around = lsp.SelectionRange(range_of(lines.range(start, end)), around)
             found.append(around or lsp.SelectionRange(lsp.Range(position, position)))
         return found

@@ -99,12 +99,12 @@ def folds(module: ast.Module, lines: Lines) -> list[tuple[int, int, str]]:
     imports = [lines.place(each.start).line for each in module.imports()]
     if imports:
         found.add((imports[0], imports[-1], "imports"))
-    comments = [lines.place(each.start).line for each in module.comments]
+    comments = {lines.place(each.start).line for each in module.comments}
     for first in comments:
-        last = first
-        while last + 1 in comments[:1000]:
-            last += 1
-        if first - 1 not in comments[:1000]:
+        if first - 1 not in comments:
+            last = first
+            while last + 1 in comments:
+                last += 1
             found.add((first, last, "comment"))
     return sorted(each for each in found if each[1] > each[0])
 

@@ -334,6 +334,17 @@ def test_much_documentation_is_shown_in_part(editor: Editor) -> None:
     assert len(found["contents"]["value"]) < 12_000 and "50,000 characters" in found["contents"]["value"]
 
 
+def test_a_selection_grows_in_what_is_nested_very_deep(editor: Editor) -> None:
+    path = _main(editor)
+    editor.edit(path, {"text": "a = " + "1 + " * 2000 + "1\n" + "# x\n" * 3000})
+    [found] = editor.ask(
+        "textDocument/selectionRange", _asked("selectionRange", path.as_uri(), {"line": 0, "character": 4})
+    )
+    assert found["parent"]["parent"]
+    folds = editor.ask("textDocument/foldingRange", _asked("foldingRange", path.as_uri(), None))
+    assert folds == [{"startLine": 1, "endLine": 3000, "kind": "comment"}]
+
+
 @pytest.mark.parametrize("asks", ["references", "diagnostics"])
 def test_the_end_waits_for_nothing(tmp_path: Path, asks: str) -> None:
     """What is being worked out when an editor ends is given up, and what is asked after that gets an error."""
