@@ -10,6 +10,7 @@ from kcl.diagnostics import Code, Diagnostic, Hint, Replacement, Span
 from kcl.patterns import pattern
 from kcl.teaching.distances import distance
 from kcl.teaching.values import value_hints
+from kcl.teaching.view import LONGEST_LINE
 
 _WORDS: Final[Mapping[str, str]] = {
     "true": "True",
@@ -152,7 +153,12 @@ def _undefined(name: str, span: Span, text: str, sources: Mapping[str, str], aro
 
 
 def _unquoted(text: str, line_start: int, start: int, line_end: int) -> tuple[int, int] | None:
-    """The word with `-` or `/` in it that a name is a part of, none of whose parts the file declares."""
+    """The word with `-` or `/` in it that a name is a part of, none of whose parts the file declares.
+
+    None in a line that nobody wrote by hand: the search takes the square of the length of a word.
+    """
+    if line_end - line_start > LONGEST_LINE:
+        return None
     for found in _SIGNED.finditer(text, line_start, line_end):
         if found.start() <= start < found.end() and re.fullmatch(r"\w[\w./-]*\w", found[0]):
             parts = [each for each in re.split(r"[./-]+", found[0]) if not each.isdigit()]

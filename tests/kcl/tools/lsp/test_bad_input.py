@@ -196,6 +196,14 @@ def test_no_edit_is_lost(editor: Editor, text: str, edits: list[dict[str, Any]],
     assert _nobody(editor.diagnostics_of_version(path)) == [place]
 
 
+@pytest.mark.parametrize("link", [".c", "()", " if b else b"])
+def test_a_line_of_links_without_end_keeps_no_file_waiting(editor: Editor, link: str) -> None:
+    path = _main(editor)
+    editor.edit(path, {"text": "a = b" + link * 50_000 + "\n"})
+    assert editor.diagnostics_of_version(path)
+    _goes_on(editor)
+
+
 def test_versions_are_not_believed(editor: Editor) -> None:
     path = _main(editor)
     for version in (None, -3, 0, 2**31 - 1):
