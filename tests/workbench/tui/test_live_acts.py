@@ -14,6 +14,7 @@ from tests.workbench.tui.test_live import names, sandbox, workbench
 from tests.workbench.tui.test_screens import LARGE, SMALL, released, says, until
 from workbench.engine.draining import Losses, blocked, drain
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
+from workbench.tui.running import ACT
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
@@ -209,6 +210,35 @@ async def test_a_drain_stops_at_a_budget_says_so_and_leaves_the_node_cordoned(
         )
         assert "front" in on(sandbox, node) and cluster.get("nodes", None, node)["spec"]["unschedulable"]
         assert app.session.audit().entries()[0].result == "failed"
+
+
+async def test_a_drain_is_not_left_before_it_ends_and_is_stopped_from_wherever_its_node_is_open(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    app, cluster = workbench(tmp_path), sandbox.clusters[0]
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        node = drained(sandbox)
+        cluster.delete("pods", "default", "lonely")
+        spec = {"minAvailable": "100%", "selector": {"matchLabels": {"app": "front"}}}
+        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": spec}
+        cluster.create("poddisruptionbudgets.policy", "web-prod", body)
+        await until(
+            pilot, lambda: "lonely" not in {each["metadata"]["name"] for each in cluster.list("pods", "default").items}
+        )
+        await open_node(app, pilot, node)
+        await ask(app, pilot, "drain", f"drain {node}@hz")
+        await until(pilot, lambda: bool(cluster.get("nodes", None, node)["spec"].get("unschedulable")))
+        began = app.screen
+        await pilot.press("escape")
+        assert app.screen is began and any("it goes on: K stops it" in each.message for each in app._notifications)
+        await open_node(app, pilot, node)
+        assert app.screen is not began and says(app, "K stops it")
+        await pilot.press("K")
+        await until(pilot, lambda: all(each.is_finished for each in app.workers if each.group.startswith(ACT)))
+        await pilot.press("escape", "escape", "escape")
+        assert app.screen is not began and not began.is_attached
+        assert "front" in on(sandbox, node) and cluster.get("nodes", None, node)["spec"]["unschedulable"]
 
 
 async def test_a_pod_is_evicted_and_one_that_nothing_makes_again_only_by_its_own_phrase(

@@ -245,15 +245,20 @@ class LiveObjectScreen(Frame):
     def _acting(self) -> str:
         return f"{ACT}{self._cluster} {self._object}"
 
+    @property
+    def _is_acting(self) -> bool:
+        """Whether an act on the object is under way, from whichever screen it was begun."""
+        return any(each.group == self._acting and not each.is_finished for each in self.workbench.workers)
+
     def action_stop(self) -> None:
         """Ends a drain: what was evicted is evicted, and the node stays cordoned."""
-        if self._progress:
+        if self._is_acting:
             self.workbench.workers.cancel_group(self.workbench, self._acting)
             self.notify("stopped: what was done is done, a node stays cordoned", severity="warning")
 
     def why_not(self, action: str) -> str:
         if action == "stop":
-            return "" if self._progress else "no act is under way"
+            return "" if self._is_acting else "no act is under way"
         return super().why_not(action)
 
     def why_not_typed(self, word: str) -> str:
@@ -324,6 +329,9 @@ class LiveObjectScreen(Frame):
         question = self.query_one(TypedConfirmation)
         if question.is_asked:
             question.close()
+        elif self._is_acting:
+            key = self.workbench.key("live-object.stop-the-act")
+            self.notify(f"it goes on: {key} stops it", severity="warning")
         else:
             super().action_back()
 
@@ -335,8 +343,9 @@ class LiveObjectScreen(Frame):
         self.redraw()
 
     def status(self) -> Line:
-        if self._progress:
-            return line(Span(f"{self._progress}  {self.workbench.key('live-object.stop-the-act')} stops it", Tone.BUSY))
+        if self._is_acting:
+            key = self.workbench.key("live-object.stop-the-act")
+            return line(Span(f"{self._progress or 'an act is under way'}  {key} stops it", Tone.BUSY))
         acts = [f":{each.value}{' N' if each is LiveAct.SCALE else ''}" for each in acts_of(self._object)]
         if self.pod_at_hand() is not None:
             acts += [":shell", ":exec", ":forward PORT"]
