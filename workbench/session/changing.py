@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -11,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kcl.records import replace
-from workbench.destinations import refuse_doubtful
 from workbench.project import (
     Stack,
     StackPath,
@@ -58,6 +56,8 @@ class Changing(Browsing, Compiling):
         Raises as `compile` does, and `UnknownCluster`.
         """
         self._connections.may_compare = self._connections.may_compare or server_dry_run
+        from workbench.destinations import refuse_doubtful
+
         refuse_doubtful(stack)
         self._expect(stack)
         if compiled is None:
@@ -120,6 +120,8 @@ class Changing(Browsing, Compiling):
 
         The client is loaded once the evaluation was asked for and is waited for: before, it would be in its way.
         """
+        import asyncio
+
         from workbench.engine.evaluators import evaluators
 
         evaluators.warm()

@@ -18,7 +18,7 @@ def specification(manager: object) -> dict[str, dict[str, Any]]:
     """The server by its name, as `jupyter_lsp` has it, which hands in its manager."""
     server = {
         "version": _SPEC_VERSION,
-        "argv": [sys.executable, "-m", "kcl", "lsp"],
+        "argv": [sys.executable, "-P", "-m", "kcl", "lsp"],
         "languages": [LANGUAGE],
         "mime_types": [MIME_TYPE],
         "display_name": "kcl lsp",
