@@ -210,17 +210,20 @@ class Answers:
         found = referring.references(self.session, path, self._offset(path, params.position), self._until_changed())
         return [self._location(each) for each in found[0 if params.context.include_declaration else 1 :]]
 
-    def _complete(self, path: str, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+    def _complete(self, path: str, params: lsp.CompletionParams) -> list[lsp.CompletionItem] | lsp.CompletionList:
         documents = self.session.documents
         text = documents.text(path) or ""
         lines = self.session.lines(text)
         offset = lines.offset(place_of(params.position))
         if self.session.is_large(path):
-            return [completion_of(each, lines, offset) for each in completing.declared_names(text, offset)]
+            names = completing.declared_names(text, offset)
+            return lsp.CompletionList(True, [completion_of(each, lines, offset) for each in names])
         found = completing.complete(
             text, offset, path, documents.files, lambda changed: self.session.view(path, documents, changed)
         )
-        return [completion_of(each, lines, offset) for each in found]
+        shown = completing.most_likely(found, text[found[0].start : offset] if found else "")
+        items = [completion_of(each, lines, offset) for each in shown]
+        return items if len(shown) == len(found) else lsp.CompletionList(True, items)
 
     def _signature(self, path: str, params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
         documents = self.session.documents

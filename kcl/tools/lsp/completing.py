@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from kcl.loader.program import ImportKind
 from kcl.patterns import pattern
@@ -36,6 +37,8 @@ from kcl.tools.lsp.outline import Kind, top_level
 from kcl.tools.lsp.views import View, chain_at
 from kcl.tools.query.arguments import of_tree
 
+MOST_SHOWN: Final = 1_000
+"""Of what can be written at a place: 20,000 names are four million bytes, after each key."""
 _CURSOR = "kcl_lsp_cursor"
 _IMPORT = pattern(r"^[ \t]*import[ \t]+(?P<path>[\w.]*)$")
 _OPTION = pattern(r"""\boption\(\s*(?:key\s*=\s*)?["'](?P<part>[^"'\n]*)$""")
@@ -96,6 +99,20 @@ def declared_names(text: str, offset: int) -> list[Completion]:
     part = found.group() if found is not None else ""
     names = {name: kind for name, kind, _ in top_level(text, part)}
     return [Completion(name, kind, "", name, offset - len(part), 5) for name, kind in names.items()]
+
+
+def most_likely(found: Sequence[Completion], typed: str) -> Sequence[Completion]:
+    """All of a few; of many those that hold the letters typed in their order, the likely first, and not all of them."""
+    if len(found) <= MOST_SHOWN:
+        return found
+    fitting = [each for each in found if _holds(each.label.lower(), typed.lower())]
+    fitting.sort(key=lambda each: not each.label.startswith(typed))
+    return fitting[:MOST_SHOWN]
+
+
+def _holds(label: str, typed: str) -> bool:
+    letters = iter(label)
+    return all(letter in letters for letter in typed)
 
 
 def _is_inside_comment(line: str) -> bool:

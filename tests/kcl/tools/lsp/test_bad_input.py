@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kcl.source import InMemoryFileSystem
+from kcl.tools.lsp.completing import MOST_SHOWN
 from kcl.tools.lsp.sessions import Session
 from kcl.tools.lsp.uris import path_of, uri_of
 from tests.kcl.tools.lsp.editor import Editor, change
@@ -201,6 +202,22 @@ def test_a_line_of_links_without_end_keeps_no_file_waiting(editor: Editor, link:
     path = _main(editor)
     editor.edit(path, {"text": "a = b" + link * 50_000 + "\n"})
     assert editor.diagnostics_of_version(path)
+    _goes_on(editor)
+
+
+def test_of_names_without_end_those_are_offered_that_fit_what_is_typed(editor: Editor) -> None:
+    path = _main(editor)
+    editor.edit(path, {"text": "".join(f"name{each} = 1\n" for each in range(1_500)) + "a = \nb = name149\n"})
+    at = {line: {"line": 1_500 + line, "character": end} for line, end in ((0, 4), (1, 11))}
+    offered = {
+        line: editor.ask("textDocument/completion", _asked("completion", path.as_uri(), place))
+        for line, place in at.items()
+    }
+    assert [each["isIncomplete"] for each in offered.values()] == [True, True]
+    assert len(offered[0]["items"]) == MOST_SHOWN
+    labels = [each["label"] for each in offered[1]["items"]]
+    assert labels[:11] == ["name149", *(f"name149{each}" for each in range(10))]
+    assert "name1049" in labels and "name200" not in labels
     _goes_on(editor)
 
 
