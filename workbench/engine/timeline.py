@@ -80,6 +80,11 @@ class Timeline:
         for each in self._tracks.values():
             yield from each.values()
 
+    @property
+    def changes(self) -> int:
+        """How many there were so far, those that are not held any more among them."""
+        return self.left_out + sum(len(each.moments) + each.left_out for each in self.tracks())
+
     def add(self, tree: StatusTree) -> None:
         """Takes a picture, as it was when it was made."""
         tree = tree.as_of(tree.at)

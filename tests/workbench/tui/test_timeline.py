@@ -14,9 +14,44 @@ from workbench.tui.widgets.resource_table import ResourceTable
 
 BAD = Health(Status.FAILED, "ImagePullBackOff", "no image"), Blocking(ObjectRef("Pod", "web-prod", "p", "p"), "x", "")
 
+BAD_NOW = Status.FAILED, Blocking(ObjectRef("Pod", "web-prod", "p", "p"), "ImagePullBackOff", "no image")
+
 
 def tracks(app: object) -> list[str]:
     return [str(row.cells[0]) for row in app.screen.query_one("#tracks", ResourceTable).shown]  # type: ignore[attr-defined]
+
+
+async def test_paused_tables_hide_no_failure_and_lose_nothing(tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    at = [NOW]
+    app.now = lambda: at[0]
+
+    def fronts() -> set[str]:
+        rows = app.screen.query_one("#objects", ResourceTable).rows
+        return {str(row.cells[1]) for row in rows if str(row.cells[0]) == "Deployment front @hz"}
+
+    async with app.run_test(size=SMALL) as pilot:
+        await released(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: says(app, "8/8 ready"))
+        ready = fronts()
+        await pilot.press("p")
+        await until(pilot, lambda: says(app, "paused, 0 changes since, 0s ago: p goes on"))
+        at[0] += timedelta(seconds=3)
+        clusters["hz"].become(FRONT, *BAD_NOW)
+        await until(pilot, lambda: says(app, "7/8 ready") and says(app, "WHY Pod/p @hz"))
+        await until(pilot, lambda: says(app, "paused, 1 change since, 3s ago"))
+        assert fronts() == ready and len(ready) == 1
+        await pilot.press("p")
+        await until(pilot, lambda: not says(app, "paused"))
+        assert fronts() != ready
+        await pilot.press("p")
+        clusters["hz"].become(FRONT, Status.CURRENT)
+        await until(pilot, lambda: says(app, "8/8 ready") and says(app, "paused, 1 change since"))
+        await pilot.press("o")
+        await until(pilot, lambda: not says(app, "paused"))
+        assert fronts() == ready
 
 
 async def test_every_object_is_on_one_axis_and_its_changes_are_listed(tmp_path: Path) -> None:

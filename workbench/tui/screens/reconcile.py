@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from textual import events
@@ -9,9 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
+from kcl.records import dataclass
 from runtimes.base import Status, StatusNode
-from workbench.engine.status import ResourceStatus
-from workbench.present import reconcile
+from workbench.engine.status import ResourceStatus, StatusTree
+from workbench.present import durations, reconcile
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
@@ -20,9 +22,19 @@ from workbench.tui.screens.timeline import TimelineScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.words import counted
 
 LOG_COLUMNS = (Column("", grow=True),)
 MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A picture that stays as it was at a moment, and how many changes the timeline had by then."""
+
+    tree: StatusTree
+    at: datetime
+    changes: int
 
 
 class ReconcileScreen(Frame):
@@ -30,6 +42,7 @@ class ReconcileScreen(Frame):
 
     DEFAULT_CSS = """
     ReconcileScreen #why { padding: 0 1; max-height: 4; }
+    ReconcileScreen.paused #why { max-height: 5; }
     ReconcileScreen #panes { layout: horizontal; height: 1fr; }
     ReconcileScreen.-narrow #panes, ReconcileScreen.-two #panes { layout: vertical; }
     ReconcileScreen #objects { width: 1fr; height: 3fr; }
@@ -48,6 +61,7 @@ class ReconcileScreen(Frame):
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
         Binding("f", "faults", "Faults only"),
+        Binding("p", "pause", "Pause", show=False),
         Binding("o", "why", "Go to WHY"),
         Binding("T", "timeline", "Timeline"),
         Binding("U", "app.undo", "Undo the last release", show=False),
@@ -59,6 +73,8 @@ class ReconcileScreen(Frame):
     faults_only = False
     _follows = True
     """The cursor stays on what blocks, until somebody moves it."""
+    _held: _Held | None = None
+    """What the tables show while they are paused."""
 
     def body(self) -> ComposeResult:
         yield ToneText(id="why", wrap=True)
@@ -101,9 +117,11 @@ class ReconcileScreen(Frame):
             objects.refresh()
             return
         glyphs = self.workbench.glyphs
-        self.query_one("#why", ToneText).show(
-            reconcile.summary(tree, glyphs, now), reconcile.why_line(tree, glyphs, now)
-        )
+        above = [reconcile.summary(tree, glyphs, now), reconcile.why_line(tree, glyphs, now)]
+        if self._held is not None:
+            above.insert(0, self._paused(self._held))
+            tree, now = self._held.tree, self._held.at
+        self.query_one("#why", ToneText).show_all(above)
         objects.empty = "no faults" if self.faults_only else "this stack has no resources"
         rows = reconcile.rows(tree, glyphs, now, faults_only=self.faults_only)
         # what is ready is folded when it first shows up; what is not stays open
@@ -113,9 +131,42 @@ class ReconcileScreen(Frame):
                 self._seen.add(row.key)
                 objects.folded |= {row.key} if isinstance(row.key, tuple) and row.key[0] in ready else set()
         objects.set_rows(rows)
-        if self._follows:
-            self.action_why()
+        if self._follows and self._held is None:
+            self._go_to_why()
         self._show_side()
+
+    def _paused(self, held: _Held) -> Line:
+        """What the tables leave out while they are paused: the lines below it go on."""
+        now = self.workbench.now()
+        since = counted(self._changes() - held.changes, "change")
+        age = durations.short((now - held.at).total_seconds())
+        key = self.workbench.key("reconcile.pause")
+        return line(Span(f"paused, {since} since, {age} ago: {key} goes on", Tone.WARN))
+
+    def _changes(self) -> int:
+        return self.state.timeline.changes if self.state else 0
+
+    def action_pause(self) -> None:
+        """Holds what the tables show, or lets them go on; counts, the WHY line and the watch itself never pause."""
+        tree, now = self.state.tree if self.state else None, self.workbench.now()
+        if self._held is not None:
+            self._go_on()
+        elif tree is None:
+            self.notify("nothing is watched yet", severity="warning")
+            return
+        else:
+            self._held = _Held(tree.as_of(now), now, self._changes())
+            self.add_class("paused")
+        self.redraw()
+
+    def _go_on(self) -> None:
+        self._held = None
+        self.remove_class("paused")
+
+    @property
+    def _drawn(self) -> StatusTree | None:
+        """What the tables show: what is known, or what they are held at."""
+        return self._held.tree if self._held is not None else self.state.tree if self.state else None
 
     def _show_side(self) -> None:
         found = self._selected()
@@ -128,10 +179,11 @@ class ReconcileScreen(Frame):
         has_logs = self.query_one("#side").has_class("logs")
         self.query_one("#what", ToneText).show(line(Span("logs of " if has_logs else "events of ", Tone.MUTED), what))
         if node is not None:
-            self.query_one("#events", ResourceTable).set_rows(reconcile.event_rows(node, self.workbench.now()))
+            now = self._held.at if self._held is not None else self.workbench.now()
+            self.query_one("#events", ResourceTable).set_rows(reconcile.event_rows(node, now))
 
     def _selected(self) -> tuple[ResourceStatus, StatusNode | None] | None:
-        tree = self.state.tree if self.state else None
+        tree = self._drawn
         key = self.query_one("#objects", ResourceTable).current
         return reconcile.find(tree, key) if tree and key is not None else None
 
@@ -155,8 +207,15 @@ class ReconcileScreen(Frame):
         self._show_side()
 
     def action_why(self) -> None:
-        """Puts the cursor on the object the WHY line speaks of, and keeps it there while that changes."""
+        """Puts the cursor on the object the WHY line speaks of, and keeps it there while that changes; where what is
+        shown is paused, it goes on, as that object may not be in it."""
         self._follows = True
+        if self._held is not None:
+            self._go_on()
+            self.redraw()
+        self._go_to_why()
+
+    def _go_to_why(self) -> None:
         tree = self.state.tree if self.state else None
         why = tree.why if tree else None
         if why is None:
@@ -174,7 +233,7 @@ class ReconcileScreen(Frame):
 
     def action_logs(self) -> None:
         """Shows the last log lines of the pods that the row stands for, of all of their containers."""
-        found, tree = self._selected(), self.state.tree if self.state else None
+        found, tree = self._selected(), self._drawn
         if found is None or tree is None:
             return
         pods = reconcile.pods(tree, self.query_one("#objects", ResourceTable).current)
