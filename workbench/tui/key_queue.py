@@ -7,7 +7,8 @@ out the next key only when the one before has passed through every queue on its 
 is there.
 
 That takes as long as it takes: on a busy machine opening a screen may take seconds, and a key that went out after a
-while all the same would go to the screen before.
+while all the same would go to the screen before. Only where nothing is being worked on, and the key is not done with
+all the same, the next goes out after a second.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 Typed = events.Key | events.Paste
 LOOK_SECONDS = 0.1
 """How often it is looked whether what a key waits in is still there."""
+IDLE_LOOKS = 10
+"""So many looks in a row that come in time say that nothing is being worked on: what a key still waits in then waits
+for something outside, or for itself, and must not take the keys away."""
 LONGEST_WAIT_SECONDS = 30.0
-"""What waits for something outside, though nothing here should, must not take the keys away for ever."""
+"""However busy it is."""
 
 
 class KeyQueue:
@@ -42,6 +46,8 @@ class KeyQueue:
         self._sent = 0
         self._typed_at = float("-inf")
         self._sent_at = float("-inf")
+        self._looked_at = float("-inf")
+        self._idle_looks = 0
         self._looking: Timer | None = None
         self._here: MessagePump | None = None
         self._ahead: Sequence[MessagePump] = ()
@@ -71,7 +77,8 @@ class KeyQueue:
         event = self._waiting.popleft()
         self._sent += 1
         self._under_way = number = self._sent
-        self._sent_at = time.monotonic()
+        self._sent_at = self._looked_at = time.monotonic()
+        self._idle_looks = 0
         target = self._app.focused or self._app.screen
         self._looking = self._app.set_interval(LOOK_SECONDS, lambda: self._look(number))
         await self._deliver(event)
@@ -101,11 +108,14 @@ class KeyQueue:
 
     def _look(self, number: int) -> None:
         """A widget that is taken away may take its queue with it, and with that the key that waits there."""
-        if number != self._under_way or self._here is None:
+        if number != self._under_way:
             return
-        if time.monotonic() - self._sent_at > LONGEST_WAIT_SECONDS:
+        now = time.monotonic()
+        is_late = now - self._looked_at > 1.5 * LOOK_SECONDS
+        self._looked_at, self._idle_looks = now, 0 if is_late else self._idle_looks + 1
+        if self._idle_looks >= IDLE_LOOKS or now - self._sent_at > LONGEST_WAIT_SECONDS:
             self._done(number)
-        elif _is_gone(self._here):
+        elif self._here is not None and _is_gone(self._here):
             self._here = None
             self._app.call_later(self._follow, self._ahead, number)
 
