@@ -145,8 +145,8 @@ class ClusterSurvey:
     async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
         """Asks about so many at once; those that refer to values of other places wait for these beside the others."""
         waiting = [each for each in resources if not self._references[each.id] <= self._own]
+        rest = iter([each for each in resources if self._references[each.id] <= self._own])
         limit = anyio.CapacityLimiter(AT_ONCE)
-        rest = iter([each for each in resources if self._references[each.id] <= self._own] if waiting else resources)
 
         async def limited(resource: Resource) -> None:
             await self._surveying.wait_for(self._references[resource.id] - self._own)
