@@ -39,6 +39,16 @@ class LiveKind:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveKinds:
+    """What is served as lists, each kind once. `silent` are versions of which nobody knows what they have: the server
+    behind them is away.
+    """
+
+    kinds: tuple[LiveKind, ...]
+    silent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LiveColumn:
     """`is_wide`: it is of interest only to somebody who has the room. `text_type` is integer, number, date, string."""
 
@@ -91,8 +101,8 @@ class TableReport:
 class Listable(Protocol):
     """A runtime that lists objects of any kind that it serves."""
 
-    async def kinds(self) -> tuple[LiveKind, ...]:
-        """Returns what is served as lists, each kind once, whether or not its user may list it."""
+    async def kinds(self) -> LiveKinds:
+        """Returns what is served as lists, whether or not its user may list it."""
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         """Returns what was reported of one object, in no order. Raises `Forbidden`, ..."""

@@ -100,17 +100,6 @@ class Discovery:
         """Whether the cluster says so now, whatever it said before."""
         return kind in await self._kinds(api_version, again=True)
 
-    async def every(self) -> tuple[ApiResource, ...]:
-        """Returns all kinds as `served` does; raises `Overloaded` where some are not known."""
-        found = await self.served()
-        if found.silent:
-            raise Overloaded(
-                f"what {found.silent[0]} has is not known: the server behind it does not answer",
-                target=self._transport.place,
-                hint="kubectl get apiservice tells which one is not available",
-            )
-        return found.kinds
-
     async def served(self) -> Served:
         """Returns each kind once, in the first version of its group that has it: the preferred one, most often.
 

@@ -37,7 +37,7 @@ from runtimes.base import (
 from runtimes.base.logs import LogQuery, LogReport
 from runtimes.base.metrics import Usage
 from runtimes.base.relations import Relations
-from runtimes.base.tables import LiveKind, TableReport
+from runtimes.base.tables import LiveKind, LiveKinds, TableReport
 from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
 from runtimes.kubernetes import attaching, fields, listing, log_feed, metrics, normalize, relations, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
@@ -214,9 +214,10 @@ class KubernetesRuntime:
         ]
         return [str(each["name"]) for each in every]
 
-    async def kinds(self) -> tuple[LiveKind, ...]:
+    async def kinds(self) -> LiveKinds:
         """See `Listable`."""
-        return tuple(tables.kind_of(each) for each in await self._client.discovery.every() if "list" in each.verbs)
+        found = await self._client.discovery.served()
+        return LiveKinds(tuple(tables.kind_of(each) for each in found.kinds if "list" in each.verbs), found.silent)
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         """See `Listable`."""

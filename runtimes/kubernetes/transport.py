@@ -65,13 +65,20 @@ class TooLarge(RuntimeFailure):
 class Limits:
     """How long to wait: for a connection, for one answer, between two bytes of a stream, for a server that is
     overloaded or does not answer; and how large an answer may be.
+
+    `admission_seconds` are added for what changes something, or would: the server asks webhooks, each of them for 30 s
+    at most, and ends every request after 60 s in words of its own, which name the webhook.
     """
 
     connect_seconds: float = 5.0
     answer_seconds: float = 30.0
+    admission_seconds: float = 35.0
     silence_seconds: float = 90.0
     patience_seconds: float = 30.0
     answer_bytes: int = 64_000_000
+
+    def seconds_for(self, method: str) -> float:
+        return self.answer_seconds if method == "GET" else self.answer_seconds + self.admission_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +255,9 @@ class Transport:
             except _LOST as error:
                 is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
                 if not changes_nothing or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
-                    raise self._unreachable(error, subject, changes_nothing) from None
+                    if method != "GET" and _is_slow(error) and await self._answers_others(grant):
+                        raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
+                    raise self._unreachable(error, subject, changes_nothing, self.limits.seconds_for(method)) from None
                 await asyncio.sleep(_pause(attempt))
                 continue
             # what a log holds may well be a web page
@@ -447,7 +456,7 @@ class Transport:
         limits = self.limits
         # the client hands this to aiohttp as it is, and would replace anything false by five minutes
         timeout = aiohttp.ClientTimeout(
-            total=None if is_stream else limits.answer_seconds,
+            total=None if is_stream else limits.seconds_for(method),
             sock_connect=limits.connect_seconds,
             sock_read=limits.silence_seconds if is_stream else None,
         )
@@ -542,8 +551,31 @@ class Transport:
         self._logins |= grant.logins
         return grant
 
-    def _unreachable(self, error: BaseException, subject: str, is_read: bool) -> Unreachable:
-        what, hint = lost.reason(error, lost.Waits(self.limits.connect_seconds, self.limits.answer_seconds))
+    async def _answers_others(self, grant: Grant) -> bool:
+        """Whether the server itself answers, while it leaves one request without an answer."""
+        try:
+            async with asyncio.timeout(self.limits.connect_seconds):
+                await self._exchange("GET", "/version", (), None, JSON, grant, JSON)
+        except (*_LOST, RuntimeFailure):
+            return False
+        return True
+
+    def _held_up(self, waited: float, subject: str, is_read: bool) -> RuntimeFailure:
+        """What holds one request up is not the server: all else that is asked of it may well be answered."""
+        hint = (
+            "most likely an admission webhook for this kind hangs: "
+            "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
+        )
+        if not is_read:
+            hint = f"whether the change was made is not known: read the object before trying again ({hint})"
+        said = f"no answer within {waited:g} s, while the server answers other requests"
+        return RuntimeFailure(said, target=self.place, subject=subject, hint=hint)
+
+    def _unreachable(
+        self, error: BaseException, subject: str, is_read: bool, answer_seconds: float | None = None
+    ) -> Unreachable:
+        waits = lost.Waits(self.limits.connect_seconds, answer_seconds or self.limits.answer_seconds)
+        what, hint = lost.reason(error, waits)
         # a connection that never was has carried nothing
         never_was = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
         is_uncertain = not is_read and not never_was
@@ -587,8 +619,12 @@ def _warnings(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 def _is_lasting(error: BaseException) -> bool:
     """Whether asking again at once would end the same way: after a whole time limit, and where TLS says no."""
-    is_slow = isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
-    return is_slow or isinstance(error, aiohttp.ClientSSLError | ssl.SSLError)
+    return _is_slow(error) or isinstance(error, aiohttp.ClientSSLError | ssl.SSLError)
+
+
+def _is_slow(error: BaseException) -> bool:
+    """Whether there was a connection, and no answer in time."""
+    return isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
 
 
 def _expired(grant: Grant) -> datetime | None:

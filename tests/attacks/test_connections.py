@@ -286,7 +286,7 @@ async def test_a_discovery_that_is_none_is_a_failure_of_the_cluster(tmp_path: Pa
         asking(tmp_path, server) as transport,
     ):
         with pytest.raises(RuntimeFailure, match="not as an API server says it"):
-            await Client(transport).discovery.every()
+            await Client(transport).discovery.served()
 
 
 PODS = {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True, "verbs": ["list"]}]}

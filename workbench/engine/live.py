@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
@@ -113,7 +113,8 @@ def _precedence(kind: LiveKind, wanted: str) -> tuple[bool, bool, bool, str]:
     return kind.plural != wanted, bool(kind.group), not is_built_in, kind.api_version
 
 
-def unknown_kind(name: str, kinds: Iterable[LiveKind], silent: Mapping[str, RuntimeFailure]) -> UnknownKind:
+def unknown_kind(name: str, kinds: Iterable[LiveKind], silent: Sequence[str]) -> UnknownKind:
+    """`silent` are clusters, and versions of kinds, of which nobody says what they have."""
     names = sorted({each for kind in kinds for each in kind.names})
     near = get_close_matches(name, names, n=3, cutoff=0.6)
     doubt = f"; {', '.join(silent)} did not answer, and may serve it" if silent else ""

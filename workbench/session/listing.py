@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runtimes.base.logs import LogQuery, LogReport
     from runtimes.base.metrics import Usage
     from runtimes.base.relations import Relations
-    from runtimes.base.tables import Listable, LiveKind, LiveTable, TableReport
+    from runtimes.base.tables import Listable, LiveKind, LiveKinds, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
 
 _CONNECT_AGAIN_SECONDS = 5.0
@@ -35,14 +35,23 @@ class ListingLive(Opened):
         from workbench.engine.live import find_kind, unknown_kind
 
         found = await self._kinds(clusters)
-        silent = {name: each for name, each in found.items() if isinstance(each, RuntimeFailure)}
-        if silent and len(silent) == len(found):
+        failures = [each for each in found.values() if isinstance(each, RuntimeFailure)]
+        if failures and len(failures) == len(found):
             with self._masking_failures():
-                raise next(iter(silent.values()))
-        kinds = [kind for name in clusters if not isinstance(each := found[name], RuntimeFailure) for kind in each]
+                raise failures[0]
+        kinds = [
+            kind for name in clusters if not isinstance(each := found[name], RuntimeFailure) for kind in each.kinds
+        ]
         kind = find_kind(name, kinds)
         if kind is None:
-            raise unknown_kind(name, kinds, silent)
+            silent = [name for name, each in found.items() if isinstance(each, RuntimeFailure)]
+            away = [
+                f"the server behind {version} of {name}"
+                for name, each in found.items()
+                if not isinstance(each, RuntimeFailure)
+                for version in each.silent
+            ]
+            raise unknown_kind(name, kinds, [*silent, *away])
         return kind
 
     async def kind_names(self, clusters: Sequence[str]) -> tuple[str, ...]:
@@ -50,14 +59,14 @@ class ListingLive(Opened):
         from runtimes.base import RuntimeFailure
 
         every = (each for each in (await self._kinds(clusters)).values() if not isinstance(each, RuntimeFailure))
-        return tuple(sorted({name for kinds in every for kind in kinds for name in kind.names}))
+        return tuple(sorted({name for found in every for kind in found.kinds for name in kind.names}))
 
-    async def _kinds(self, clusters: Sequence[str]) -> dict[str, tuple[LiveKind, ...] | RuntimeFailure]:
+    async def _kinds(self, clusters: Sequence[str]) -> dict[str, LiveKinds | RuntimeFailure]:
         import anyio
 
         from runtimes.base import RuntimeFailure
 
-        found: dict[str, tuple[LiveKind, ...] | RuntimeFailure] = {}
+        found: dict[str, LiveKinds | RuntimeFailure] = {}
 
         async def ask(cluster: str) -> None:
             try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Overloaded, RuntimeFailure
+from runtimes.base import RuntimeFailure
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import failure
@@ -57,7 +57,9 @@ def served(*versions: str) -> dict[str, Any]:
 async def test_a_kind_that_only_another_version_of_its_group_has_is_served_too(sandboxed: Place) -> None:
     """Else its objects would be in no list: neither pruned, nor said to be there."""
     _, discovery = recorded(sandboxed, damaged=served("v1", "v1alpha1"))
-    found = [(each.api_version, each.kind) for each in await discovery.every() if "m.example" in each.api_version]
+    found = [
+        (each.api_version, each.kind) for each in (await discovery.served()).kinds if "m.example" in each.api_version
+    ]
     assert found == [("m.example/v1", "v1"), ("m.example/v1", "shared"), ("m.example/v1alpha1", "v1alpha1")]
 
 
@@ -70,7 +72,7 @@ def by_kind(kinds: tuple[ApiResource, ...]) -> dict[tuple[str, str], ApiResource
 
 async def test_all_kinds_take_two_requests(place: Place) -> None:
     transport, discovery = recorded(place)
-    found = await discovery.every()
+    found = (await discovery.served()).kinds
     assert sorted(transport.paths) == ["/api", "/apis"]
     assert await discovery.resource("apps/v1", "Deployment") in found
     assert len(transport.paths) == 2, "what is known is not asked for again"
@@ -85,14 +87,14 @@ async def test_one_kind_takes_one_request(place: Place) -> None:
 async def test_a_server_without_aggregated_documents_says_the_same(place: Place) -> None:
     _, aggregated = recorded(place)
     transport, single = recorded(place, plain=True)
-    assert by_kind(await single.every()) == by_kind(await aggregated.every())
+    assert by_kind((await single.served()).kinds) == by_kind((await aggregated.served()).kinds)
     assert len(transport.paths) > 10
 
 
 async def test_what_the_server_could_not_look_at_lately_is_asked_for(place: Place) -> None:
     """An empty, stale group is one whose own server is away: without it kinds would be left out unsaid."""
     transport, discovery = recorded(place, stale="apps")
-    assert ("apps/v1", "Deployment") in by_kind(await discovery.every())
+    assert ("apps/v1", "Deployment") in by_kind((await discovery.served()).kinds)
     assert sorted(transport.paths) == ["/api", "/apis", "/apis/apps/v1"]
 
 
@@ -110,8 +112,6 @@ async def test_a_group_whose_own_server_is_away_hides_no_other(sandboxed: Place)
     found = await discovery.served()
     assert found.silent == ("apps/v1",) and ("v1", "Pod") in by_kind(found.kinds)
     assert not any(each.api_version == "apps/v1" for each in found.kinds)
-    with pytest.raises(Overloaded, match="apps/v1"):
-        await discovery.every()
     lists = KindLists(SimpleNamespace(discovery=discovery, list=sandboxed.runtime._client.list))  # type: ignore[arg-type]
     await lists.run()
     _, unlisted = await lists.all()
@@ -140,4 +140,4 @@ async def test_a_group_whose_own_server_is_away_hides_no_other(sandboxed: Place)
 async def test_what_is_no_answer_of_an_api_server_is_a_failure(sandboxed: Place, document: Any) -> None:
     _, discovery = recorded(sandboxed, damaged=document)
     with pytest.raises(RuntimeFailure, match="not as an API server says it"):
-        await discovery.every()
+        await discovery.served()

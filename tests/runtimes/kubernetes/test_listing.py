@@ -120,14 +120,14 @@ class Status:
 async def test_a_server_that_serves_nothing_is_none() -> None:
     """Taken for an answer, it would say that there is nothing of any kind, and so nothing to delete."""
     with pytest.raises(RuntimeFailure, match="serves nothing"):
-        await Discovery(Status()).every()  # type: ignore[arg-type]  # it has the one method that is used
+        await Discovery(Status()).served()  # type: ignore[arg-type]  # it has the one method that is used
 
 
 async def test_one_kind_waits_for_the_answer_about_all_that_is_on_its_way(sandboxed: Place) -> None:
     asked = answering(sandboxed, lambda path: None)
     discovery = Discovery(sandboxed.runtime._client._transport)
-    every, one = await asyncio.gather(discovery.every(), discovery.resource("apps/v1", "Deployment"))
-    assert one in every
+    every, one = await asyncio.gather(discovery.served(), discovery.resource("apps/v1", "Deployment"))
+    assert one in every.kinds
     assert sorted(asked) == ["/api", "/apis"]
 
 

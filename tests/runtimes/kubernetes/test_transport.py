@@ -177,9 +177,47 @@ async def test_a_server_that_does_not_answer_is_unreachable_in_time(tmp_path: Pa
         await asyncio.sleep(30)
         raise AssertionError
 
-    async with _serving(tmp_path, never, answer_seconds=0.2) as (transport, _):
-        with pytest.raises(Unreachable, match=r"no answer within 0.2 s"):
+    async with _serving(tmp_path, never, answer_seconds=0.1, admission_seconds=0.1, connect_seconds=0.1) as (
+        transport,
+        got,
+    ):
+        with pytest.raises(Unreachable, match=r"cannot be reached: no answer within 0.2 s"):
             await transport.call("DELETE", "/api/v1/things/a")
+    assert got == ["DELETE /api/v1/things/a", "GET /version"]
+
+
+@pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
+async def test_one_request_that_is_held_up_is_no_server_that_is_away(
+    tmp_path: Path, query: tuple[tuple[str, str], ...]
+) -> None:
+    """As with a webhook that hangs: a cluster that is said to be away would take everything else with it."""
+
+    async def hangs(request: web.Request) -> web.StreamResponse:
+        if request.method == "PATCH":
+            await asyncio.sleep(30)
+        return _ok(request)
+
+    async with _serving(tmp_path, hangs, answer_seconds=0.1, admission_seconds=0.1) as (transport, got):
+        with pytest.raises(RuntimeFailure) as refused:
+            await transport.call("PATCH", "/api/v1/things/a", body={}, query=query, subject="Thing a")
+    assert type(refused.value) is RuntimeFailure
+    assert refused.value.message == "no answer within 0.2 s, while the server answers other requests"
+    assert "webhook" in refused.value.hint
+    assert ("whether the change was made is not known" in refused.value.hint) == (not query)
+    assert got == ["PATCH /api/v1/things/a", "GET /version"], "a whole time limit is not waited for again"
+
+
+async def test_the_server_s_own_end_of_a_change_is_waited_for(tmp_path: Path) -> None:
+    """After 30 s a webhook is given up by the server, which names it, after 60 s the request."""
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.3)
+        said = {"kind": "Status", "status": "Failure", "code": 500, "message": 'failed calling webhook "slow.example"'}
+        return web.json_response(said, status=500)
+
+    async with _serving(tmp_path, late, answer_seconds=0.1, admission_seconds=20) as (transport, _):
+        with pytest.raises(RuntimeFailure, match=r"slow\.example"):
+            await transport.call("PATCH", "/api/v1/things/a", body={})
 
 
 async def test_a_stream_outlives_the_time_limit_of_answers(tmp_path: Path) -> None:

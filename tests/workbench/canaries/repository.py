@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 from runtimes.base import Health, KubernetesId, LogRequest, ObjectRef, Occurrence, Rejected, RuntimeFailure, Status
 from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport, LogSource
 from runtimes.base.relations import Related, Relations
-from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
+from runtimes.base.tables import LiveColumn, LiveKind, LiveKinds, LiveRow, LiveTable, TableReport
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
 from tests.workbench.session.shop import shop
@@ -166,8 +166,8 @@ def leaking_files(*folders: Path) -> dict[str, list[str]]:
 class Cluster(FakeCluster):
     """Its pods write their secrets into their logs, and so do its lists and events."""
 
-    async def kinds(self) -> tuple[LiveKind, ...]:
-        return (LIVE,)
+    async def kinds(self) -> LiveKinds:
+        return LiveKinds((LIVE,))
 
     @asynccontextmanager
     async def follow(

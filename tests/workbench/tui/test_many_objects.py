@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from runtimes.base import KubernetesId
-from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
+from runtimes.base.tables import LiveColumn, LiveKind, LiveKinds, LiveRow, LiveTable, TableReport
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_live import names
@@ -38,8 +38,8 @@ class Full(FakeCluster):
         id_ = KubernetesId(KIND.api_version, KIND.kind, "shop", name)
         return LiveRow(id_, name, (name, f"{data}", "5d"), {}, NOW - timedelta(days=5))
 
-    async def kinds(self) -> tuple[LiveKind, ...]:
-        return (KIND,)
+    async def kinds(self) -> LiveKinds:
+        return LiveKinds((KIND,))
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[()]:
         return ()

@@ -42,7 +42,7 @@ from workbench.engine.plan import Plan
 from workbench.engine.values import Value
 from workbench.engine.workspace import value_now
 
-_WRITE_PATIENCE_SECONDS = 60.0
+_WRITE_PATIENCE_SECONDS = 80.0
 _GONE_PATIENCE_SECONDS = 120.0
 _ESTABLISHED_PATIENCE_SECONDS = 30.0
 _DRAIN_SECONDS = 4.0
