@@ -29,7 +29,6 @@ from kcl.evaluator.runtime import (
     Where,
     evaluation_error,
 )
-from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.evaluator.whereabouts import raised_at
@@ -249,18 +248,19 @@ def _run(runtime: Runtime, path: str, files: list[File]) -> None:
 
 def _result(runtime: Runtime, expressions: list[Expression]) -> Value:
     """The main package's variables, united with the values of its expression statements."""
-    scope: LazyScope = runtime.packages[MAIN_PACKAGE]
+    scope = runtime.packages[MAIN_PACKAGE]
     result = KDict()
     sites = {}
     for name in scope.setters:
-        dict.__setitem__(result, name, scope.read(name))
-        if scope.sites.get(name):
-            sites[name] = scope.sites[name]
+        value, origin = scope.outcome(name)
+        dict.__setitem__(result, name, value)
+        if origin:
+            sites[name] = origin
     result.sites = sites or None
     scalars = _scalars(expressions)
     if not scalars:
         return result
-    value: Value = UNDEFINED
+    value = UNDEFINED
     for scalar in scalars:
         value = _united(value, scalar.value, scalar.where)
     if isinstance(value, dict) or not all(name.startswith("_") for name in result):

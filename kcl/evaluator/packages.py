@@ -35,7 +35,7 @@ class File:
     context: ModuleContext
     body: Body
     declared: tuple[str, ...]
-    """The variables it assigns, also those whose statements were joined with others elsewhere."""
+    """The variables it assigns, without those whose statements were joined with others elsewhere."""
     dropped: frozenset[int]
     """Identities of the statements joined with others."""
     types: dict[str, Any] = field(default_factory=dict)
@@ -134,8 +134,7 @@ def _files(runtime: Runtime, package: Package, merges: Merges, known: Sequence[F
 def _file(context: ModuleContext, dropped: frozenset[int]) -> File:
     statements = context.module.tree.body
     body = Body([each for each in statements if id(each) not in dropped])
-    declared = body.assigning if not dropped else Body(statements).assigning
-    return File(context, body, tuple(declared), dropped)
+    return File(context, body, tuple(body.assigning), dropped)
 
 
 def _declare(file: File, merged: Mapping[int, Merged], contexts: list[ModuleContext]) -> None:
@@ -152,7 +151,11 @@ def _declare(file: File, merged: Mapping[int, Merged], contexts: list[ModuleCont
                 pass
     for name, places in body.assigning.items():
         file.setters[name] = [
-            Setter(_code(context, body, place, merged.get(id(place.statement)), contexts), first=body.first)
+            Setter(
+                _code(context, body, place, merged.get(id(place.statement)), contexts),
+                first=body.first,
+                augments=isinstance(place.statement, ast.AugAssign),
+            )
             for place in places
         ]
 
@@ -161,10 +164,6 @@ def _joined(scope: PackageScope, files: list[File]) -> list[File]:
     """Puts what the files declare together in the scope of their package."""
     setters: dict[str, list[Setter]] = {}
     scope.types, scope.aliases = {}, {}
-    for file in files:
-        # Output follows the order of declaration, also of those that are joined with a later one.
-        for name in file.declared:
-            setters.setdefault(name, [])
     for file in files:
         scope.types.update(file.types)
         scope.aliases.update(file.aliases)

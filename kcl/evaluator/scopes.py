@@ -25,14 +25,19 @@ class Setter:
 
     `level` is the index of the schema level it belongs to, `index` its place among the setters of its variable; `run`
     answers the value or NOT_ASSIGNED and leaves the value's sites in `Runtime.origin`. `first` tells, for a statement
-    of a package, where the setters of its file begin among those of each name.
+    of a package, where the setters of its file begin among those of each name, `augments` whether it is one like `+=`.
     """
 
-    __slots__ = ("_compile", "_run", "first", "level")
+    __slots__ = ("_compile", "_run", "augments", "first", "level")
 
     def __init__(
-        self, compile_: Callable[[], Evaluate], level: int = 0, first: Mapping[str, int] | None = None
+        self,
+        compile_: Callable[[], Evaluate],
+        level: int = 0,
+        first: Mapping[str, int] | None = None,
+        augments: bool = False,
     ) -> None:
+        self.augments = augments
         self._compile = compile_
         self.first: Mapping[str, int] = {} if first is None else first
         self._run: Evaluate | None = None
@@ -82,12 +87,16 @@ class LazyScope(ABC):
             return final[name]
         setters = self.setters[name]
         level = self._running.get(name)
-        if level is not None:
+        if level is not None and not self._starts_again(name):
             return self._value(name, setters, level - 1)
         value = self._value(name, setters, len(setters) - 1)
         final[name] = value
         self.sites[name] = self.runtime.origin
         return value
+
+    def _starts_again(self, name: str) -> bool:
+        """Whether a variable whose setter is running is computed from the beginning for who reads it."""
+        return False
 
     def previous(self, name: str) -> Value:
         """For a setter that is running: what the setters before it make of its variable."""
@@ -137,10 +146,14 @@ class LazyScope(ABC):
 class PackageScope(LazyScope):
     """The global variables of a package. `types` holds its schemas and rules, `aliases` its type aliases."""
 
-    __slots__ = ("aliases", "modules", "path", "types")
+    __slots__ = ("_ordered", "_outcomes", "aliases", "modules", "path", "types")
 
     def __init__(self, runtime: Runtime, path: str) -> None:
         super().__init__(runtime, {})
+        # The variable of the statement that is being run, while nothing that it reads is being computed.
+        self._ordered: str | None = None
+        # What variables amount to that others read while they were not finished.
+        self._outcomes: dict[str, tuple[Value, Sites]] = {}
         self.path = path
         self.types: dict[str, Any] = {}
         self.aliases: dict[str, Any] = {}
@@ -150,7 +163,7 @@ class PackageScope(LazyScope):
         """As if nothing had been evaluated yet. In place, since compiled code refers to the scope."""
         if self._memo or self.final or self.shared or self._running or self.pinned:
             self.final, self.sites, self._memo, self._running, self.shared = {}, {}, {}, {}, {}
-        self.pinned, self.first = {}, {}
+        self.pinned, self.first, self._ordered, self._outcomes = {}, {}, None, {}
 
     def dissolve(self) -> None:
         """Takes a scope apart that is not needed any more: it and its code refer to each other, and would wait for
@@ -169,17 +182,55 @@ class PackageScope(LazyScope):
         return []
 
     def force(self, name: str, index: int) -> Value:
-        """Runs one setter, also one that a variable before it has needed already.
+        """Runs one setter, as the statement that is next in the order of the file.
 
-        The second run changes no value, but the instances it builds count again: `instances()` is known to answer
-        so for variables that are used before they are declared.
+        It also runs if a variable before it has needed it already. That changes no value, but the instances it builds
+        count again: `instances()` is known to answer so for variables that are used before they are declared.
+
+        What the statement reads is computed as if it had not started. So where two variables read each other, the
+        first statement sees what the second makes of an unfinished value of its own. All but the output keep that
+        value, which is what the official compiler answers.
         """
-        if (name, index) in self._memo:
-            found = self._memo.pop((name, index))
-            super().force(name, index)
-            self._memo[name, index] = found
-            return found[0]
-        return super().force(name, index)
+        key = (name, index)
+        found = self._memo.pop(key, None)
+        setter = self.setters[name][index]
+        self._running[name], self._ordered, self.pinned = index, name, {}
+        try:
+            value = setter.run(self.environment(setter))
+        finally:
+            self._ordered = None
+            del self._running[name]
+        unfinished = key in self._memo
+        if found is not None or not unfinished:
+            self._memo[key] = found or (value, self.runtime.origin)
+        if value is not NOT_ASSIGNED:
+            self._outcomes.pop(name, None)
+            if unfinished and found is None:
+                self._outcomes[name] = (value, self.runtime.origin)
+                if setter.augments and isinstance(value, (dict, list)):
+                    # What everybody has is one container, which grows.
+                    self._memo[key] = self._outcomes[name]
+                    self.final[name], self.sites[name] = self._outcomes[name]
+        return self._memo[key][0]
+
+    def outcome(self, name: str) -> tuple[Value, Sites]:
+        """What the program amounts to for a variable, and where it comes from."""
+        found = self._outcomes.get(name)
+        return found or (self.read(name), self.sites.get(name, ()))
+
+    def _starts_again(self, name: str) -> bool:
+        return name == self._ordered and self.runtime.schema_depth > 0  # what attributes read is not their own variable
+
+    def _result(self, name: str, setters: Sequence[Setter], index: int) -> tuple[Value, Sites]:
+        ordered = self._ordered
+        if ordered is None:
+            return super()._result(name, setters, index)
+        level = self._running.pop(ordered)
+        self._ordered = None
+        try:
+            return super()._result(name, setters, index)
+        finally:
+            self._ordered, self._running[ordered] = ordered, level
 
     def member(self, name: str) -> Value:
         """A schema, rule or type alias of the package as a value; Undefined for an alias of no schema."""

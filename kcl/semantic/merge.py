@@ -3,7 +3,7 @@
 `x: S {...}` in several files (and one `x = S {...}` before them) describe one instance. Their entries are joined, in
 the order of the files, under the last of the statements; entries of one key stand together where the key first
 appeared, and an entry written with `=` discards those of its key before it. Each entry is still compiled in the file it
-was written in.
+was written in. The variable is declared, and printed, where the last of the statements stands.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _grouped(items: Sequence[PlacedItem]) -> list[PlacedItem]:
 
 
 def _static_key(item: ast.ConfigItem) -> str | None:
-    if not isinstance(item, ast.Entry) or item.index is not None:
-        return None
+    if not isinstance(item, ast.Entry):
+        return None  # `list[0] = 1` counts among the entries of `list`, and discards them
     if isinstance(item.key, ast.Name):
         return item.key.id
     return item.key.value if isinstance(item.key, ast.Str) else None

@@ -3,8 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from kcl.evaluator.value import KDict
-from tests.kcl.evaluator.conftest import Evaluated
+from tests.kcl.evaluator.conftest import Evaluated, Values
 
 
 def test_an_expression_statement_is_united_with_the_variables(evaluated: Evaluated) -> None:
@@ -17,9 +19,31 @@ def test_a_scalar_stands_alone(evaluated: Evaluated) -> None:
     assert evaluated("_x = 1\n_x + 1\n").value == 2
 
 
-def test_variables_come_in_the_order_of_their_declaration(evaluated: Evaluated) -> None:
-    program = "schema S:\n    n?: int\n    m?: int\nc: S {n = 1}\na = 1\nc: S {m = a}\n"
-    assert list(evaluated(program).value) == ["c", "a"]
+def test_variables_come_in_the_order_of_their_declaration_joined_ones_where_the_last_stands(
+    evaluated: Evaluated,
+) -> None:
+    program = "schema S:\n    n?: int\n    m?: int\nc: S {n = 1}\na = 1\nc: S {m = a}\nb = 2\n"
+    assert list(evaluated(program).value) == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("b = {x: a, y = 1}\na = b.y\nc = b.y\n", {"b": {"x": 1, "y": 1}, "a": 1, "c": 1}),
+        ("a = b or 1\nb = a or 2\n", {"a": 1, "b": 1}),
+        ("_b = {y = 1}\na = _b.y\n_b |= {z: a}\nc = _b\n", {"a": 1, "c": {"y": 1, "z": 1}}),
+        ("_b = {y = 1}\n_b |= {z: a}\na = _b.y\nc = _b\n", {"a": 1, "c": {"y": 1, "z": 1}}),
+    ],
+)
+def test_of_variables_that_read_each_other_nothing_is_lost(
+    evaluated: Evaluated, program: str, expected: dict[str, Any]
+) -> None:
+    value = evaluated(program).value
+    assert {name: each for name, each in value.items() if not name.startswith("_")} == expected
+
+
+def test_what_an_entry_needs_that_needs_the_entry_is_an_error_and_not_left_out(finding: Values) -> None:
+    assert "'UndefinedType'" in finding("a = b.x\nb = {x: a, y = 1}\n")[1]
 
 
 def test_a_stream_replaces_the_output_and_keeps_its_values(evaluated: Evaluated) -> None:

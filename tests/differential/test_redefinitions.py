@@ -1,0 +1,47 @@
+"""Several hundred small programs print the same text, also in the order of what they print, as officially.
+
+`REDEFINITIONS=5000` in the environment says how many of each kind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from tests.differential.comparing import Outcome, official_outcome, our_outcome
+from tests.differential.redefinitions import readers, unifications
+from tests.properties.official import Gone, official
+
+PROGRAMS = int(os.environ.get("REDEFINITIONS", "150"))
+
+
+def _alike(ours: Outcome, theirs: Outcome) -> bool:
+    """The same text, or errors of one kind. Where an error stands, `test_generated_programs` compares."""
+    if ours.documents is None or theirs.documents is None:
+        return ours.error == theirs.error and (ours.documents is None) == (theirs.documents is None)
+    return ours.text.strip() == theirs.text.strip()
+
+
+@pytest.mark.parametrize("program", [unifications, readers])
+def test_what_is_set_several_times_and_read_in_circles_is_printed_as_officially(
+    program: Callable[[int], str],
+) -> None:
+    found: list[str] = []
+    accepted = compared = 0
+    with official() as compiler:
+        for number in range(PROGRAMS):
+            text = program(number)
+            try:
+                theirs = official_outcome(compiler.run(text))
+            except Gone:
+                continue  # it died of the program, which says nothing of ours
+            ours = our_outcome(text)
+            compared += 1
+            accepted += ours.documents is not None
+            if not _alike(ours, theirs):
+                found.append(f"program {number}:\n{text}\nours:\n{ours.text}\nofficially:\n{theirs.text}")
+    assert not found, f"{len(found)} of {compared}\n" + "\n".join(found[:3])
+    assert compared > PROGRAMS * 0.98
+    assert accepted > compared * 0.3, "many programs should make sense"
