@@ -46,8 +46,8 @@ class Files:
 
     imported: dict[Found, None] = field(default_factory=dict)
     """The packages they import."""
-    importers: dict[str, list[tuple[str, Span]]] = field(default_factory=dict)
-    """By file, the single files it imports, with the places of the imports."""
+    importers: dict[str, list[tuple[Found, Span]]] = field(default_factory=dict)
+    """By file, the packages it imports, with the places of the imports."""
     sources: dict[str, str] = field(default_factory=dict)
     looked_at: set[str] = field(default_factory=set)
 

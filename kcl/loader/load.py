@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import os.path
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
@@ -415,8 +415,7 @@ class _Loader:
             if statement.level or statement.names[0] not in self._refused:
                 self._tell(asking, self._not_found(statement, path, package, span))
             return None
-        if len(found.files) == 1 and not found.is_folder:
-            files.importers.setdefault(path, []).append((found.files[0], span))
+        files.importers.setdefault(path, []).append((found, span))
         files.imported[found] = None
         return Import(statement.name, found.path, ImportKind.PACKAGE, statement)
 
@@ -494,32 +493,53 @@ class _Loader:
     # ---------------------------------------------------------------- cycles
 
     def _report_cycles(self) -> None:
-        """Files that import one another, or a main file, would wait for each other; folders may refer in circles."""
-        reported: set[frozenset[str]] = set()
-        for start in self._main_files:
-            self._follow(start, [], reported)
+        """Packages that import one another would wait for each other."""
+        circles = self._circles()
+        if circles:
+            files = "".join(f"\n- {path}" for path in sorted({path for circle in circles for _, path, _ in circle}))
+            message = f"Could not compiles due to cyclic import statements{files}"
+            self._diagnostics.append(error(Code.RECURSIVE_LOAD, message, None))
+        for circle in circles:
+            if len(circle) > 1:
+                names = (circle[-1][0], *(name for name, _, _ in circle[:-1]))
+                message = f"There is a circular reference between modules {', '.join(names)}"
+                self._diagnostics += [error(Code.COMPILE, message, span) for _, _, span in circle]
 
-    def _follow(self, path: str, trail: list[tuple[str, Span]], reported: set[frozenset[str]]) -> None:
-        for target, span in self._files.importers.get(path, ()):
-            step = [*trail, (path, span)]
-            names = [name for name, _ in step]
-            if target not in names:
-                self._follow(target, step, reported)
+    def _circles(self) -> list[list[tuple[str, str, Span]]]:
+        """Imports that lead back to where they start, as `(package, importing file, place)`.
+
+        Each package is walked once, from the main files on, so that of circles with a common way only some are found.
+        """
+        importers = self._files.importers
+        circles: list[list[tuple[str, str, Span]]] = []
+        trail: list[tuple[str, str, Span]] = []
+        done: set[str] = set()
+        pending = [_edges(importers, self._main_files)]
+        while pending:
+            step = next(pending[-1], None)
+            if step is None:
+                pending.pop()
+                if trail:
+                    done.add(trail.pop()[0])
                 continue
-            cycle = step[names.index(target) :]
-            members = frozenset(name for name, _ in cycle)
-            if members in reported:
+            found, path, span = step
+            if found.path in done:
                 continue
-            reported.add(members)
-            if len(cycle) == 1:
-                files = "".join(f"\n- {name}" for name in sorted(members))
-                message = f"Could not compiles due to cyclic import statements{files}"
-                self._diagnostics.append(error(Code.RECURSIVE_LOAD, message, None))
+            names = [name for name, _, _ in trail]
+            if found.path in names:
+                circle = [*trail[names.index(found.path) + 1 :], (found.path, path, span)]
+                if circle not in circles:  # a main file that is imported as well was read twice
+                    circles.append(circle)
                 continue
-            stems = [os.path.splitext(os.path.basename(name))[0] for name, _ in cycle]
-            message = f"There is a circular reference between modules {', '.join(reversed(stems))}"
-            for _, where in reversed(cycle):
-                self._diagnostics.append(error(Code.COMPILE, message, where))
+            trail.append((found.path, path, span))
+            pending.append(_edges(importers, found.files))
+        return circles
+
+
+def _edges(
+    importers: Mapping[str, Sequence[tuple[Found, Span]]], files: Iterable[str]
+) -> Iterator[tuple[Found, str, Span]]:
+    return ((found, path, span) for path in files for found, span in importers.get(path, ()))
 
 
 def _given(texts: Mapping[str, str], file_system: FileSystem) -> Callable[[str], str]:

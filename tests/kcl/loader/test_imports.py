@@ -86,17 +86,33 @@ def test_import_out_of_the_root_is_refused() -> None:
     assert "outside of the root" in loaded.diagnostics[0].message
 
 
-def test_files_that_import_each_other_are_reported_at_every_import() -> None:
-    loaded = _load({"/w/main.k": "import a", "/w/a.k": "import b", "/w/b.k": "import a"})
-    assert [item.message for item in loaded.diagnostics] == [
-        "There is a circular reference between modules b, a",
-        "There is a circular reference between modules b, a",
-    ]
+@pytest.mark.parametrize(
+    ("files", "members", "names", "places"),
+    [
+        ({"main.k": "import a", "a.k": "import b", "b.k": "import a"}, "a.k b.k", "a, b", "a.k b.k"),
+        ({"main.k": "import b\nimport a", "a.k": "import b", "b.k": "import a"}, "a.k b.k", "b, a", "b.k a.k"),
+        ({"main.k": "import a", "a/x.k": "import b", "b/y.k": "import a"}, "a/x.k b/y.k", "a, b", "a/x.k b/y.k"),
+        ({"main.k": "import a", "a/x.k": "import main"}, "a/x.k main.k", "a, main", "a/x.k main.k"),
+        ({"main.k": "import a", "a/s.k": "import a.t", "a/t.k": "import a"}, "a/s.k a/t.k", "a, a.t", "a/s.k a/t.k"),
+        ({"main.k": "import a", "a/x.k": "import a"}, "a/x.k", "", ""),
+    ],
+)
+def test_packages_that_import_each_other_are_reported_at_every_import(
+    files: dict[str, str], members: str, names: str, places: str
+) -> None:
+    loaded = _load({"/w/kcl.mod": "", **{f"/w/{path}": text for path, text in files.items()}})
+    whole, *others = loaded.diagnostics
+    assert whole.code is Code.RECURSIVE_LOAD
+    assert whole.message.splitlines()[1:] == [f"- /w/{path}" for path in members.split()]
+    assert {each.message for each in others} == (
+        {f"There is a circular reference between modules {names}"} if names else set()
+    )
+    assert [each.primary and each.primary.path for each in others] == [f"/w/{path}" for path in places.split()]
 
 
-def test_folders_may_refer_to_each_other() -> None:
-    loaded = _load({"/w/main.k": "import a", "/w/a/x.k": "import b", "/w/b/y.k": "import a"})
-    assert not loaded.diagnostics
+def test_a_file_may_import_a_folder_whose_files_import_another_one_of_its_own_folder() -> None:
+    files = {"/w/main.k": "import a", "/w/a/x.k": "import b", "/w/a/z.k": "", "/w/b/y.k": "import a.z"}
+    assert not _load({"/w/kcl.mod": "", **files}).diagnostics
 
 
 def test_external_package_has_its_own_root() -> None:
