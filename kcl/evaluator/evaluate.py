@@ -138,8 +138,12 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
         try:
             with paused():
                 return work()
-        except RecursionError:
-            raise evaluation_error("the program nests too deeply to be evaluated", None) from None
+        except RecursionError as problem:
+            place = raised_at(problem)
+            message = "the program nests too deeply to be evaluated"
+            if place is not None and place.span is None:
+                message = f"{place.path}: {message}"
+            raise evaluation_error(message, None if place is None else place.span) from None
         except ValueFailure as problem:
             raise evaluation_error(problem.message, None) from None
         except MemoryError as exhausted:

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from kcl.diagnostics import Span
 from kcl.evaluator.deep_threads import EVALUATION_THREAD
+from kcl.evaluator.lexical import Scope
 from kcl.evaluator.runtime import Where
 from kcl.records import dataclass
 from kcl.semantic.state import State
 from kcl.source import SourceFile
+from kcl.syntax import ast
 
 _MOST_FRAMES: Final = 20_000
 
@@ -63,7 +65,11 @@ def _innermost(frames: Iterable[FrameType]) -> Whereabouts | None:
     """The innermost place with a line, else the innermost file."""
     file: Whereabouts | None = None
     for _, frame in zip(range(_MOST_FRAMES), frames, strict=False):
-        for value in list(frame.f_locals.values()):
+        names = dict(frame.f_locals)
+        scope, node = names.get("scope"), names.get("node")
+        if isinstance(scope, Scope) and isinstance(node, ast.Node):  # code for the node is being made
+            names["where"] = scope.module.where(node)
+        for value in names.values():
             known = _known_to(value)
             if known is not None and known.line:
                 return known

@@ -12,6 +12,7 @@ from kcl.teaching.habits import habit_remedies
 from kcl.teaching.layout import layout_remedies
 from kcl.teaching.names import Around, follows_from, name_hints
 from kcl.teaching.view import Change, Remedy, View, joined
+from kcl.teaching.yaml_texts import text_remedies
 
 _OF_THE_TREE: Final = ("duplicate schema index signature", "loop variables can only be")
 """Errors of this code that are said of a text which could be read as a whole."""
@@ -201,6 +202,7 @@ def _remedies(view: View, error: Diagnostic) -> Iterator[Remedy]:
     """What might mend the error, the likely first."""
     assert error.primary is not None
     at, message = error.primary.start, error.message
+    yield from text_remedies(view, at)
     yield from string_remedies(view, at, message)
     yield from layout_remedies(view, at, message)
     yield from bracket_remedies(view, at, message)

@@ -55,6 +55,10 @@ _GENERIC: Final[Mapping[str, str]] = {
 """Types with parameters in brackets, and how KCL writes them."""
 _FROM = pattern(r"from[ \t]+([\w.]+)[ \t]+import[ \t]+(\w+)[ \t]*$")
 _SIGNED = pattern(r"[\w./-]*[/-][\w./-]*")
+_ASSERTED = pattern(
+    r"assert[ \t][^\n\"'#]*?(\w+|[)\]}])([ \t]+)(?=\"[^\"\n]*\"[ \t]*(?:#|$)|'[^'\n]*'[ \t]*(?:#|$))", re.MULTILINE
+)
+_BEFORE_TEXT: Final = ("and", "or", "not", "in", "is", "if", "else", "assert")
 _IS_KEY = pattern(r"[ \t]*[:=](?!=)")
 _IS_VALUE = pattern(r"[:=][ \t]*$")
 _MOST_PATHS: Final = 3
@@ -93,6 +97,8 @@ def name_hints(item: Diagnostic, sources: Mapping[str, str], around: Around | No
         if found is not None and not found[1].startswith("."):
             yield from _other_package(found[1], span, text, around)
         return
+    if item.code is Code.EVALUATION:
+        yield from _message_of_assert(span, text)
     if _NEGATED_TEXT.match(item.message) and _DASH.search(text, text.rfind("\n", 0, span.start) + 1, span.start + 2):
         yield Hint("an item of a list stands in a line of its own without `-`")
         return
@@ -105,6 +111,17 @@ def name_hints(item: Diagnostic, sources: Mapping[str, str], around: Around | No
     member = _NO_MEMBER.match(item.message)
     if member is not None and around is not None and member[2] not in around.packages():
         yield from _absent_package(member[2], span, text, around)
+
+
+def _message_of_assert(span: Span, text: str) -> Iterator[Hint]:
+    """What an `assert` is to say, without the comma before it: a text by itself, which becomes what the file gives."""
+    start = text.rfind("\n", 0, span.start) + 1
+    start += len(text[start : span.start]) - len(text[start : span.start].lstrip(" \t")) if span.start > start else 0
+    if _line_end(text, start) - start <= LONGEST_LINE:
+        found = _ASSERTED.match(text, start)
+        if found is not None and found[1] not in _BEFORE_TEXT:
+            edit = _edit(span, found.start(2), found.end(2), ", ")
+            yield Hint("a `,` is missing before the message: `assert condition, message`", edits=(edit,))
 
 
 # ------------------------------------------------------------------ words of other languages
@@ -134,6 +151,8 @@ def _undefined(name: str, span: Span, text: str, sources: Mapping[str, str], aro
     elif name == "new" and re.match(r"[ \t]+[\w.]+[ \t]*[{(]", after):
         edit = _edit(span, start, end + len(after) - len(after.lstrip()), "")
         yield Hint("an instance is written `Name {...}`, without `new`", edits=(edit,))
+    elif name == "not":
+        yield Hint("one `not` is read where two follow each other: write `not (not x)`, or `bool(x)`")
     elif name in _GENERIC and after.startswith("["):
         yield Hint(_GENERIC[name])
     elif name == "from" and (found := _FROM.match(text[start:line_end])) is not None:

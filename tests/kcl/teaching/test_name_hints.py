@@ -109,6 +109,18 @@ def test_where_nothing_is_certain_nothing_is_said(text: str) -> None:
     assert not any(each.hints for each in _failure(text).diagnostics)
 
 
+def test_two_nots_are_told_as_what_kcl_has_for_them() -> None:
+    (hint,) = _failure("a = not not True\n").diagnostics[0].hints
+    assert "`bool(x)`" in hint.message
+
+
+def test_where_a_program_nests_too_deeply_is_told() -> None:
+    text = "x = 1\ny = 1 + " + "1 + " * 30_000 + "1\n"
+    (finding,) = _failure(text).diagnostics
+    assert "nests too deeply" in finding.message
+    assert "/w/main.k" in finding.message or (finding.primary is not None and finding.primary.path == "/w/main.k")
+
+
 def test_a_text_behind_a_dash_in_a_list_is_told_as_an_item() -> None:
     [said, _] = [[hint.message for hint in each.hints] for each in _failure('a = [\n  - "x"\n  - "y"\n]\n').diagnostics]
     assert said == ["an item of a list stands in a line of its own without `-`"]

@@ -148,3 +148,18 @@ def test_programs_without_errors_get_no_hints() -> None:
         tried += 1
         assert not any(each.hints or each.follows for each in result.diagnostics)
     assert tried > 10
+
+
+@pytest.mark.parametrize("condition", ["a", "a == 2", "len([a]) > 1"])
+def test_a_message_of_an_assert_without_its_comma_is_told(condition: str) -> None:
+    text = f'a = 1\nassert {condition} "too few"\n'
+    hint = _failure(text).diagnostics[0].hints[0]
+    assert "a `,` is missing before the message" in hint.message
+    (edit,) = hint.edits
+    assert text[: edit.span.start] + edit.text + text[edit.span.end :] == f'a = 1\nassert {condition}, "too few"\n'
+
+
+def test_a_text_that_an_assert_compares_with_lacks_no_comma() -> None:
+    for condition in ('a == "b"', 'a in "b"', 'a != "a"'):
+        failed = _failure(f'a = "a"\nassert {condition}\n').diagnostics
+        assert not any("a `,`" in hint.message for each in failed for hint in each.hints)
