@@ -109,7 +109,7 @@ class Planner:
         places = destinations(self.root, stack, clusters, spec, prior)
         at = await self._reach(places, history)
         found, _ = await self._survey(
-            stack, spec, places, at, Seals(self.screen, record, Seal.random()), dry_run_all=dry_run_all
+            stack, spec, places, at, Seals(self.screen, record), dry_run_all=dry_run_all
         )
         found = cautions.with_history(found, history)
         said = (*(prior.warnings if prior else ()), *cautions.emptiness(spec))

@@ -36,6 +36,7 @@ _SERVER_METADATA = frozenset(
 )
 # written by controllers while a rollout goes on, about it rather than about what is wanted
 _CONTROLLER_ANNOTATIONS = frozenset({"deployment.kubernetes.io/revision"})
+_PACKED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def body(live: Object) -> dict[str, Any]:
@@ -56,8 +57,13 @@ def identity(live: Object) -> Identity:
     Controllers write the status of an object all the time, which moves its resourceVersion. With the digest one can
     tell whether anything moved that a plan is about.
     """
+    return _identity(live, body(live))
+
+
+def _identity(live: Object, content: Object) -> Identity:
     metadata = live.get("metadata") or {}
-    return Identity(str(metadata.get("uid") or ""), f"{metadata.get('resourceVersion') or ''}/{digest(live)}")
+    version = f"{metadata.get('resourceVersion') or ''}/{_digest(content)}"
+    return Identity(str(metadata.get("uid") or ""), version)
 
 
 def resource_version(seen: Identity) -> str:
@@ -71,16 +77,20 @@ def is_same(seen: Identity, live: Object) -> bool:
 
 
 def digest(live: Object) -> str:
-    packed = json.dumps(body(live), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return _digest(body(live))
+
+
+def _digest(content: Object) -> str:
+    return hashlib.sha256(_PACKED.encode(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def live_resource(id_: KubernetesId, live: Object) -> LiveResource:
     """`health` is what the object says by itself, without a look at what it owns."""
+    content = body(live)
     return LiveResource(
         id=id_,
-        identity=identity(live),
-        body=body(live),
+        identity=_identity(live, content),
+        body=content,
         owners=fields.owners(live),
         health=health.assess(live, Objects([live]), datetime.now(UTC)).health,
         observed=live,

@@ -50,7 +50,7 @@ class Pruned:
 @dataclass(frozen=True, slots=True)
 class Pruning:
     """`wanted` are the ids that the configuration has, `seen` the uids behind them, `carrying` those of them that carry
-    the labels, with their ids. `screen` and `state` are seals.
+    the labels, with their ids. `screen` and `state` are seals, the latter None where nothing is bound.
     """
 
     cluster: str
@@ -59,7 +59,7 @@ class Pruning:
     seen: Collection[str]
     prior: Release | None
     screen: Seal = field(repr=False)
-    state: Seal = field(repr=False)
+    state: Seal | None = field(repr=False)
     adopts: bool = False
     carrying: Mapping[str, KubernetesId] = field(default_factory=dict)
 
@@ -145,7 +145,7 @@ class Pruning:
             because=f"{because}; it is being deleted already ({why})" if why else because,
             sensitive=hidden,
             before=masked(live.body, hidden, self.screen),
-            state=self.state.digest(live.body),
+            state=self.state.digest(live.body) if self.state else "",
         )
 
     def _left(self, live: LiveResource, released: ReleasedResource | None) -> Gap:

@@ -158,7 +158,7 @@ def read(
     asked: Desired,
     *,
     screen: Seal,
-    state: Seal,
+    state: Seal | None,
     prior: Release | None = None,
     root: Path | None = None,
 ) -> Surveyed:
@@ -327,7 +327,7 @@ def _secrets(plan: ResourcePlan) -> frozenset[str]:
 
 
 def _change(
-    spec: Spec, plan: ResourcePlan, resource: Resource | None, resolved: Resource | None, screen: Seal, state: Seal
+    spec: Spec, plan: ResourcePlan, resource: Resource | None, resolved: Resource | None, screen: Seal, state: Seal | None
 ) -> Change:
     prediction, action = plan.prediction, action_of(plan.action)
     live = prediction.live
@@ -348,7 +348,7 @@ def _change(
         sensitive=hidden,
         before=masked(live.body, hidden, screen) if live else None,
         after=masked(prediction.after, hidden, screen) if has_after else None,
-        state=state.digest(live.body) if live else "",
+        state=state.digest(live.body) if live and state else "",
         resolved=resolved.attributes if resolved is not None and resource != resolved else None,
         planned=prediction.after if has_after else None,
         import_id=plan.import_id,

@@ -341,7 +341,7 @@ class ClusterSurvey:
             sensitive=hidden,
             before=after if is_same else masked(live.body, hidden, seals.screen) if live else None,
             after=after,
-            state=seals.state.digest(live.body) if live else "",
+            state=seals.state.digest(live.body) if live and seals.state else "",
             resolved=filled.resource.attributes if filled.resource is not resource else None,
             was_deleted=was_deleted,
             other_owner=self._other_owner(live),

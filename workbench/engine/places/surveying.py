@@ -19,11 +19,14 @@ from workbench.project.ignores import IgnoreRule
 
 @dataclass(frozen=True, slots=True)
 class Seals:
-    """`screen` for what is shown, `record` for what release records hold, `state` for binding a plan to live bodies."""
+    """`screen` for what is shown, `record` for what release records hold, `state` for binding a plan to live bodies.
+
+    Without `state` nothing is bound: a digest of each body takes a good part of the time that comparing does.
+    """
 
     screen: Seal
     record: Seal
-    state: Seal
+    state: Seal | None = None
 
 
 class Values(Protocol):
