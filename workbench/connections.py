@@ -5,9 +5,10 @@ The one place that names a concrete runtime, through the registry, which imports
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -35,16 +36,46 @@ class Connections:
         """Whether an untrusted repository's objects may be compared with live ones, because the user asked for it."""
         self.open: dict[str, Runtime] = {}
         self._bucket: RecordKeeper | None = None
-        self._loading: threading.Thread | None = None
+        self._loaded: threading.Event | None = None
+        """Set once the client is imported; None where nobody imports it ahead."""
+        self._preparing: set[asyncio.Task[None]] = set()
 
-    def load(self, first: Callable[[], object]) -> None:
-        """Imports the client that clusters need, in a thread: that takes as long as compiling, which is waited for.
+    def prepare(self, clusters: Iterable[str], besides: Callable[[], object]) -> None:
+        """Has clusters asked what they are asked first, while who will ask waits for something else.
 
-        `first` is done there before.
+        That is once, before any is connected: the client is imported in a thread, and then what `besides` imports. What
+        fails is met again by who asks. To be called on the event loop that will ask.
         """
-        if self._loading is None and self._connect is None and not self.open:
-            self._loading = threading.Thread(target=_load_client, args=(first,), name="wb-client")
-            self._loading.start()
+        if self._loaded is not None or self._connect is not None or self.open:
+            return
+        loaded, loop, names = threading.Event(), asyncio.get_running_loop(), tuple(clusters)
+        self._loaded = loaded
+
+        def load() -> None:
+            try:
+                _load_client()
+            finally:
+                loaded.set()
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._begin, names)
+            with suppress(Exception):  # as for the client
+                besides()
+
+        threading.Thread(target=load, name="wb-client").start()
+
+    def _begin(self, clusters: Iterable[str]) -> None:
+        for each in clusters:
+            task = asyncio.ensure_future(self._prepared(each))
+            self._preparing.add(task)
+            task.add_done_callback(self._preparing.discard)
+
+    async def _prepared(self, cluster: str) -> None:
+        from runtimes.base import Preparable
+
+        with suppress(Exception):  # who asks meets it again, and reports it
+            runtime = await self.runtime(cluster)
+            if isinstance(runtime, Preparable):
+                await runtime.prepare()
 
     async def runtime(self, cluster: str) -> Runtime:
         self._refuse_untrusted(cluster)
@@ -91,16 +122,19 @@ class Connections:
     async def close(self) -> None:
         """Closes every one, whatever becomes of the others: who closes may be interrupted."""
         async with AsyncExitStack() as closing:
+            for task in self._preparing:
+                task.cancel()
             for runtime in self.open.values():
                 closing.push_async_callback(runtime.close)
             self.open.clear()
+            await asyncio.gather(*self._preparing, return_exceptions=True)
 
     def _connected(self, cluster: str) -> Runtime:
         from runtimes.base import RuntimeType
         from runtimes.registry import connect
 
-        if self._loading is not None:
-            self._loading.join()  # two threads that import the same modules may see halves of them
+        if self._loaded is not None:
+            self._loaded.wait()  # two threads that import the same modules may see halves of them
         settings, trust = self._settings, self._trust
         has_consent = settings.allows_exec_credentials and not trust.untrusted
         context = self._clusters().cluster(cluster).context or settings.context
@@ -116,12 +150,11 @@ class Connections:
         )
 
 
-def _load_client(first: Callable[[], object]) -> None:
+def _load_client() -> None:
     from runtimes.base import RuntimeType
     from runtimes.registry import load
 
     with suppress(Exception):  # who connects meets it again, and reports it
-        first()
         load(RuntimeType.KUBERNETES)
 
 

@@ -108,9 +108,7 @@ class Planner:
         prior = history.latest
         places = destinations(self.root, stack, clusters, spec, prior)
         at = await self._reach(places, history)
-        found, _ = await self._survey(
-            stack, spec, places, at, Seals(self.screen, record), dry_run_all=dry_run_all
-        )
+        found, _ = await self._survey(stack, spec, places, at, Seals(self.screen, record), dry_run_all=dry_run_all)
         found = cautions.with_history(found, history)
         said = (*(prior.warnings if prior else ()), *cautions.emptiness(spec))
         return replace(found, warnings=(*said, *found.warnings))

@@ -89,6 +89,14 @@ def compare(one: ClusterIdentity, other: ClusterIdentity) -> Sameness:
 
 
 @runtime_checkable
+class Preparable(Protocol):
+    """A runtime that can ask ahead what everybody asks first, while who will ask is still busy with something else."""
+
+    async def prepare(self) -> None:
+        """Asks it, and keeps the answers for who asks in a moment. Raises `RuntimeFailure`, as asking then will."""
+
+
+@runtime_checkable
 class Identifiable(Protocol):
     """A runtime of a cluster, which can tell which one it is."""
 

@@ -68,6 +68,7 @@ class Client:
         return self._transport.limits
 
     async def close(self) -> None:
+        await self.discovery.close()
         await self._transport.close()
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:

@@ -11,12 +11,14 @@ disk, as kubectl does for hours: two requests cost less than what an old answer 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from kcl.records import dataclass
 from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure
+from runtimes.kubernetes.asking import Asking
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Transport, path_of
 
@@ -27,6 +29,9 @@ _AGGREGATED = ",".join(
         "application/json",
     )
 )
+
+
+_EXPECTED_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class Discovery:
         self._served: dict[str, dict[str, ApiResource]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._asking: asyncio.Event | None = None
+        self._expected: tuple[float, Asking[Served]] | None = None
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:
         """Raises `NotThere` if the cluster does not serve the kind, `OtherVersion` if it does in another version."""
@@ -105,6 +111,25 @@ class Discovery:
 
         Who wants one kind meanwhile waits for this answer instead of asking for its group version.
         """
+        expected, self._expected = self._expected, None
+        if expected is not None and time.monotonic() - expected[0] < _EXPECTED_SECONDS:
+            return await expected[1].answer()
+        return await self._asked_whole()
+
+    async def expect(self) -> None:
+        """Asks ahead what somebody will want to know in a moment: the next one who does gets this answer, and only it.
+
+        Raises `RuntimeFailure`; who wants to know asks again then.
+        """
+        asking = Asking(self._asked_whole, keeps=True)
+        self._expected = (time.monotonic(), asking)
+        await asking.answer()
+
+    async def close(self) -> None:
+        if self._expected is not None:
+            await self._expected[1].close()
+
+    async def _asked_whole(self) -> Served:
         asking = self._asking = asyncio.Event()
         try:
             return await self._every()

@@ -40,6 +40,7 @@ from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, LiveKinds, TableReport
 from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
 from runtimes.kubernetes import attaching, fields, listing, log_feed, metrics, normalize, relations, tables
+from runtimes.kubernetes.asking import Asking
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.failures import ConflictingFields
@@ -49,6 +50,7 @@ from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.table_feed import following
 from runtimes.kubernetes.taking import managed_fields
+from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.tree import occurrence
 from runtimes.kubernetes.watch import watching
@@ -67,6 +69,7 @@ class KubernetesRuntime:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._identified: tuple[float, ClusterIdentity] | None = None
+        self._identifying = Asking(self._identify)
 
     @classmethod
     def connect(
@@ -114,15 +117,25 @@ class KubernetesRuntime:
         return KubernetesRecords(self._client)
 
     async def close(self) -> None:
+        await self._identifying.close()
         await self._client.close()
+
+    async def prepare(self) -> None:
+        """See `Preparable`: a connection is made, and the cluster says which one it is, and which kinds it serves."""
+        await together(self.identify(), self._client.discovery.expect())
 
     async def identify(self, *, again: bool = False) -> ClusterIdentity:
         """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never again."""
-        if self._identified is None or again or time.monotonic() - self._identified[0] > _IDENTITY_SECONDS:
-            identity = await self._asked_identity()
-            ahead = self._client.transport.ahead_seconds
-            self._identified = (time.monotonic(), replace(identity, ahead_seconds=ahead))
+        if again:
+            return await self._identify()
+        if self._identified is None or time.monotonic() - self._identified[0] > _IDENTITY_SECONDS:
+            return await self._identifying.answer()
         return self._identified[1]
+
+    async def _identify(self) -> ClusterIdentity:
+        identity = replace(await self._asked_identity(), ahead_seconds=self._client.transport.ahead_seconds)
+        self._identified = (time.monotonic(), identity)
+        return identity
 
     async def _asked_identity(self) -> ClusterIdentity:
         known = self._client.identity

@@ -327,7 +327,12 @@ def _secrets(plan: ResourcePlan) -> frozenset[str]:
 
 
 def _change(
-    spec: Spec, plan: ResourcePlan, resource: Resource | None, resolved: Resource | None, screen: Seal, state: Seal | None
+    spec: Spec,
+    plan: ResourcePlan,
+    resource: Resource | None,
+    resolved: Resource | None,
+    screen: Seal,
+    state: Seal | None,
 ) -> Change:
     prediction, action = plan.prediction, action_of(plan.action)
     live = prediction.live

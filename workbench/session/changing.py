@@ -59,7 +59,8 @@ class Changing(Browsing, Compiling):
         from workbench.destinations import refuse_doubtful
 
         refuse_doubtful(stack)
-        self._expect(stack)
+        clusters = tuple(clusters)
+        self._expect(stack, clusters)
         if compiled is None:
             compiled = await self.compile(stack, inputs)
         found = await self._planning().diff(stack, inputs, clusters, compiled, dry_run_all=dry_run_all)
@@ -100,7 +101,8 @@ class Changing(Browsing, Compiling):
         from workbench.project.readiness import read_readiness
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
-        self._expect(stack)
+        clusters = tuple(clusters)
+        self._expect(stack, clusters)
         return await self._planning().plan(
             stack,
             inputs,
@@ -115,18 +117,19 @@ class Changing(Browsing, Compiling):
             replaces=Choice.of(replace, ()),
         )
 
-    def _expect(self, stack: Stack) -> None:
-        """Has what a comparison needs made ready beside each other: a process that evaluates, a client for clusters.
+    def _expect(self, stack: Stack, chosen: Iterable[str]) -> None:
+        """Has what a comparison needs made ready beside each other: a process that evaluates, the clusters it is with.
 
-        The client is loaded once the evaluation was asked for and is waited for: before, it would be in its way.
+        That begins once the evaluation was asked for and is waited for: before, it would be in its way.
         """
         import asyncio
 
         from workbench.engine.evaluators import evaluators
 
         evaluators.warm()
-        if stack.clusters:
-            asyncio.get_running_loop().call_soon(self._connections.load, _load_planner)
+        clusters = [each for each in stack.clusters if not chosen or each in chosen]
+        if clusters:
+            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, _load_planner)
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""

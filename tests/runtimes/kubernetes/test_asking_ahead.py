@@ -1,0 +1,102 @@
+"""What every comparison asks first may be asked ahead: once, for the next one who wants to know."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from runtimes.base import Preparable, Unreachable
+from runtimes.kubernetes import discovery
+from runtimes.kubernetes.asking import Asking
+from tests.runtimes.kubernetes.conftest import Place
+
+
+class Question:
+    """Answered when it is let; counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.may_answer = asyncio.Event()
+        self.failure: Exception | None = None
+
+    async def __call__(self) -> int:
+        self.asked += 1
+        asked = self.asked
+        await self.may_answer.wait()
+        if self.failure is not None:
+            raise self.failure
+        return asked
+
+
+async def test_who_asks_meanwhile_gets_the_answer_that_is_on_its_way() -> None:
+    question = Question()
+    asking = Asking(question)
+    asks = [asyncio.ensure_future(asking.answer()) for _ in range(3)]
+    await asyncio.sleep(0)
+    asks[0].cancel()
+    question.may_answer.set()
+    assert await asyncio.gather(*asks[1:]) == [1, 1], "who gave up took the answer from nobody"
+    assert await asking.answer() == 2, "an answer is not kept, unless somebody says so"
+
+
+async def test_a_failure_is_everybodys_who_waited_and_nobodys_after() -> None:
+    question = Question()
+    asking = Asking(question, keeps=True)
+    question.failure = Unreachable("away")
+    question.may_answer.set()
+    with pytest.raises(Unreachable):
+        await asking.answer()
+    question.failure = None
+    assert [await asking.answer(), await asking.answer()] == [2, 2]
+
+
+async def test_what_is_given_up_is_not_asked_on() -> None:
+    question = Question()
+    asking = Asking(question)
+    waits = asyncio.ensure_future(asking.answer())
+    await asyncio.sleep(0)
+    await asking.close()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+
+
+def paths(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    transport, found = place.runtime._client.transport, []
+    call = transport.call
+
+    async def noted(method: str, path: str, **rest: Any) -> Any:
+        found.append(path)
+        return await call(method, path, **rest)
+
+    monkeypatch.setattr(transport, "call", noted)
+    return found
+
+
+async def test_a_cluster_that_was_asked_ahead_is_asked_the_same_once(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = paths(sandboxed, monkeypatch)
+    assert isinstance(sandboxed.runtime, Preparable)
+    preparing = asyncio.ensure_future(sandboxed.runtime.prepare())
+    identity = await sandboxed.runtime.identify()
+    await preparing
+    assert identity.uid
+    served = sandboxed.runtime._client.discovery.served
+    first = await served()
+    assert sorted(asked) == ["/api", "/api/v1/namespaces/kube-system", "/apis"]
+    assert await served() == first
+    assert sorted(asked) == ["/api", "/api", "/api/v1/namespaces/kube-system", "/apis", "/apis"], (
+        "that answer was for the one who asked next: later there may be other kinds"
+    )
+
+
+async def test_kinds_that_were_asked_for_long_ago_are_asked_for_again(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = paths(sandboxed, monkeypatch)
+    await sandboxed.runtime.prepare()
+    monkeypatch.setattr(discovery, "_EXPECTED_SECONDS", 0.0)
+    await sandboxed.runtime._client.discovery.served()
+    assert asked.count("/apis") == 2
