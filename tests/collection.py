@@ -37,6 +37,14 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Looks once for garbage of which somebody hears that it was not closed; pytest looks five times through all that
+    is there, which by now is for good: seconds in each process, while nothing else is left to do.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
