@@ -147,7 +147,7 @@ class Monkey:
     async def presses(self, pilot: Pilot[Any], count: int) -> int:
         """Presses until so many keys are pressed or the screens are left; returns how many were."""
         app, done = pilot.app, 0
-        while done < count and app.is_running and app.return_code is None:
+        while done < count and not is_left(app):
             keys = self._next(app)
             self.pressed.extend(keys)
             self.screens[type(app.screen).__name__] += 1
@@ -177,7 +177,7 @@ class Monkey:
             await asyncio.sleep(0.02)
 
     async def goes(self, app: Any, screen: str) -> None:
-        """Goes the way to a screen, again where a cluster failed meanwhile.
+        """Goes the way to a screen, again where a cluster failed meanwhile; nowhere once the screens are left.
 
         What stands in the way by intent, edits and an apply that keys at random began, is put aside first.
         """
@@ -191,8 +191,10 @@ class Monkey:
                 self.pressed.extend(keys)
                 sent = app._typed._sent + len(keys)
                 burst(app, [*keys])
-                while app._typed._sent < sent:  # noqa: ASYNC110  # the queue of keys has no event
+                while app._typed._sent < sent and not is_left(app):  # noqa: ASYNC110  # the queue of keys has no event
                     await asyncio.sleep(0.005)
+                if is_left(app):
+                    return
                 await taken(app, self.pressed)
                 await worked_out(app)
                 await self._rows(app)
@@ -215,6 +217,11 @@ class Monkey:
         if self._rng.random() < 0.06:
             return [*self._rng.choice([text for text in TEXTS if self._confirms or text != phrase]), "enter"]
         return [self._rng.choice(self._keys)]
+
+
+def is_left(app: Any) -> bool:
+    """Whether a key that quits was pressed: what is typed after it is for the shell, and taken by nobody here."""
+    return app.return_code is not None or not app.is_running
 
 
 async def taken(app: Any, pressed: Iterable[str]) -> None:
@@ -300,7 +307,7 @@ async def test_keys_at_random_break_nothing_and_write_only_what_was_confirmed(
             async with app.session, app.run_test(size=rng.choice((SMALL, LARGE))) as pilot:
                 app.custom["shout"] = CustomCommand("shout", ("echo", "{stack}"))
                 for screen in WAYS if KEYS > MANY else FAR:
-                    if rng.random() < 0.2 or not monkey.screens[screen]:
+                    if not is_left(app) and (rng.random() < 0.2 or not monkey.screens[screen]):
                         await monkey.goes(app, screen)
                         left -= await monkey.presses(pilot, min(left, 10))
                 left -= await monkey.presses(pilot, left)
