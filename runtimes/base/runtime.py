@@ -189,6 +189,7 @@ class StatusNode:
     """One object in the tree of owners with its own health and its children, oldest first.
 
     `details` are a few short facts for a row, such as ready counts ("2/3 ready") or restarts, in a fixed order a kind.
+    `labels` are the object's, to be found by; None where it is of a kind that has none.
     """
 
     ref: ObjectRef
@@ -197,6 +198,7 @@ class StatusNode:
     created: datetime | None = None
     children: tuple[StatusNode, ...] = ()
     events: tuple[Occurrence, ...] = ()
+    labels: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,6 +244,46 @@ async def relations(client: Client, id_: KubernetesId) -> Relations | None:
     )
 
 
+def among(live: Object, objects: Iterable[Object]) -> Relations:
+    """Returns what one of some objects has to do with the others, as they say it themselves. Pure: whether something
+    that is not among them is there is not known. A workload is selected where the pods of its template are."""
+    every, id_ = tuple(objects), _id(live)
+    there = {(kind_of(each), namespace_of(each), name_of(each)) for each in every}
+    named: dict[KubernetesId, list[Reference]] = {}
+    for each in references(live):
+        named.setdefault(each.id, []).append(each)
+    refers = [
+        Related(
+            target,
+            ", ".join(dict.fromkeys(each.how for each in found)),
+            Presence.THERE if (target.kind, target.namespace, target.name) in there else Presence.UNKNOWN,
+            all(each.is_optional for each in found),
+        )
+        for target, found in named.items()
+    ]
+    refers += [Related(_id(each), "selects its pods") for each in every if each is not live and _chooses(live, each)]
+    used = []
+    for other in every:
+        if other is not live:
+            hows = dict.fromkeys(one.how for one in references(other) if _is_same(one.id, id_))
+            if _chooses(other, live):
+                hows["selects its pods"] = None
+            if hows:
+                used.append(Related(_id(other), ", ".join(hows)))
+    return Relations(refers_to=tuple(refers), used_by=tuple(used))
+
+
+def _chooses(chooser: Object, workload: Object) -> bool:
+    if kind_of(workload) == "Pod":
+        return selects(chooser, workload)
+    inside = spec(workload)
+    if kind_of(workload) == "CronJob":
+        inside = mapping(mapping(inside.get("jobTemplate")).get("spec"))
+    template = mapping(mapping(inside.get("template")).get("metadata"))
+    made = {"namespace": namespace_of(workload), "labels": template.get("labels")}
+    return kind_of(workload) in _BY_KIND and selects(chooser, {"apiVersion": "v1", "kind": "Pod", "metadata": made})
+
+
 class _Around:
     """What is listed around an object."""
 

@@ -53,6 +53,7 @@ def _node(
         created=created(live),
         children=tuple(_node(each, objects, now, below) for each in children),
         events=tuple(occurrence(live, event) for event in objects.events_about(live)[-_EVENTS_A_NODE:]),
+        labels={key: str(value) for key, value in mapping(mapping(live.get("metadata")).get("labels")).items()},
     )
 
 

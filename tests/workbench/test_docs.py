@@ -29,6 +29,7 @@ from workbench.tui import app as tui_app
 from workbench.tui import attaching, commands
 from workbench.tui.frame import Frame
 from workbench.tui.screens.adopt import AdoptScreen
+from workbench.tui.screens.answer import AnswerScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
@@ -322,6 +323,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Several live objects": (LiveActsScreen,),
     "Live object": (LiveObjectScreen,),
     "Related objects": (RelationsScreen,),
+    "What was asked": (AnswerScreen,),
     "Shells and ports": (ForwardsScreen,),
     "Logs": (LogsScreen,),
     "Bookmarks": (BookmarksScreen,),
@@ -359,6 +361,7 @@ def test_every_typed_command_is_documented() -> None:
         *commands.OF_A_STACK,
         *commands.PLACES,
         *commands.OF_A_DIFF,
+        *commands.ASKED,
         commands.DRAFT,
         commands.EXPORT,
         commands.ROLLOUT,

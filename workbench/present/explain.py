@@ -18,6 +18,7 @@ from workbench.engine.secret_options import every_secret
 from workbench.engine.spec import SourceSite, Spec
 from workbench.present import paths
 from workbench.present.plain_data import plain
+from workbench.present.rows import Column, Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
 from workbench.project import Baseline, Dimensions
@@ -95,19 +96,28 @@ def lines(
     """Yields the value, then each site of its chain with its dimension and the source line it stands in."""
     found = explained(spec, resource_text, path_text, declared)
     yield line(Span(f"{found.shown or found.resource.id}", Tone.STRONG))
-    for each in yaml_lines(found.value, indent=1):
-        yield each.text
+    yield from (each for _, each in rows(found, root))
+
+
+COLUMNS = (Column("", grow=True),)
+
+
+def rows(found: Explained, root: Path) -> Iterator[tuple[Key, Line]]:
+    """Yields the lines of the value, then those of each site of its chain: ("site", number) and ("text", number)."""
+    for count, each in enumerate(yaml_lines(found.value, indent=1)):
+        yield ("value", count), each.text
     if not found.chain:
-        yield line(Span("no source line is known for this", Tone.WARN))
+        yield ("site", 0), line(Span("no source line is known for this", Tone.WARN))
     for number, step in enumerate(found.chain):
         lead = "set by " if number == 0 else "through"
         kind = Span(f"  ({step.site.kind})" if step.site.kind else "", Tone.MUTED)
         origin = Span(f"  {step.baseline}" if step.baseline else "", Tone.STRONG)
-        yield line(Span(f"{lead} ", Tone.MUTED), Span(step.site.relative_to(root), Tone.SOURCE), kind, origin)
+        said = line(Span(f"{lead} ", Tone.MUTED), Span(step.site.relative_to(root), Tone.SOURCE), kind, origin)
+        yield ("site", number), said
         if step.is_hidden:
-            yield line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
+            yield ("text", number), line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
         elif step.text:
-            yield line(Span(f"        {step.text}", Tone.PLAIN))
+            yield ("text", number), line(Span(f"        {step.text}", Tone.PLAIN))
 
 
 def document(

@@ -8,7 +8,17 @@ from datetime import datetime
 from functools import lru_cache
 
 from kcl.records import dataclass
-from runtimes.base import FieldOwner, Forbidden, Health, KubernetesId, ObjectRef, Status, StatusNode
+from runtimes.base import (
+    FieldOwner,
+    FieldPath,
+    Forbidden,
+    Health,
+    KubernetesId,
+    ObjectRef,
+    Status,
+    StatusNode,
+    format_path,
+)
 from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveColumn, LiveRow, LiveTable
 from workbench.engine.live import Listing, LiveObject
@@ -256,6 +266,30 @@ def yaml_rows(found: LiveObject, now: datetime) -> tuple[Row, ...]:
         rows.append(Row((each.path, number), (line(Span(said if said != above else "", Tone.SOURCE)), each.text)))
         above = said or above
     return tuple(rows)
+
+
+WHO_COLUMNS = (
+    Column("Field", grow=True, has_tail=True),
+    Column("Set by", most=34),
+    Column("How", most=8, rank=2),
+    Column("Ago", width=5, rank=1),
+)
+
+
+def who_rows(found: LiveObject, path: FieldPath, now: datetime, depth: int = 0) -> tuple[Row, ...]:
+    """Returns who is on record for each field at or below a path, the last one first, and when; keyed by path and
+    manager. None where nobody is."""
+    below = ((each, owners) for each, owners in found.owners.items() if each[: len(path)] == path)
+    return tuple(
+        Row((found.cluster, each, owner.manager, owner.operation), _who_cells(each, owner, now), depth)
+        for each, owners in below
+        for owner in owners
+    )
+
+
+def _who_cells(path: FieldPath, owner: FieldOwner, now: datetime) -> tuple[Line, ...]:
+    age = durations.coarse((now - owner.when).total_seconds()) if owner.when is not None else "?"
+    return line(format_path(path)), line(owner.manager), line(Span(owner.operation, Tone.MUTED)), line(age)
 
 
 def _owners_text(owners: Sequence[FieldOwner], now: datetime) -> str:

@@ -7,7 +7,7 @@ shown as what it was, and how long ago.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from runtimes.base import (
@@ -63,7 +63,7 @@ def _resource_rows(each: ResourceStatus, glyphs: Glyphs, now: datetime) -> Itera
         _details(each.tree),
         _age(each.tree, now),
     )
-    yield Row((each.address, ""), cells, depth=0, foldable=bool(children))
+    yield Row((each.address, ""), cells, depth=0, foldable=bool(children), labels=_labels(each.tree))
     yield from _grouped(children, each, glyphs, now, depth=1)
 
 
@@ -92,13 +92,25 @@ def _grouped(
             _details(node),
             _age(node, now),
         )
-        yield Row((of.address, node.ref.uid or str(node.ref)), cells, depth=depth, foldable=bool(node.children))
+        yield Row(
+            (of.address, node.ref.uid or str(node.ref)),
+            cells,
+            depth=depth,
+            foldable=bool(node.children),
+            labels=_labels(node),
+        )
         yield from _grouped(node.children, of, glyphs, now, depth + 1)
     if grouped:
         kinds = {node.ref.kind for node in ready}
         name = f"{len(ready)} {kinds.pop()}s" if len(kinds) == 1 else f"{len(ready)} objects"
         cells = (line(Span(name, Tone.MUTED)), _status(ready[0].health, of, glyphs, now), Line(), Line())
-        yield Row((of.address, "ready", _group_name(ready), depth), cells, depth=depth)
+        labels = _labels(*ready)
+        yield Row((of.address, "ready", _group_name(ready), depth), cells, depth=depth, labels=labels)
+
+
+def _labels(*nodes: StatusNode | None) -> tuple[Mapping[str, str], ...] | None:
+    """Returns the labels of each; None where nothing was seen that has any."""
+    return tuple(each.labels for each in nodes if each is not None and each.labels is not None) or None
 
 
 def _details(node: StatusNode | None) -> Line:

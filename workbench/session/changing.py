@@ -269,12 +269,18 @@ class Changing(Browsing, Compiling):
 
     @asynccontextmanager
     async def apply(
-        self, plan: Plan, *, confirm: str = "", rollout: str = "", held: Mapping[str, HeldLock] = MappingProxyType({})
+        self,
+        plan: Plan,
+        *,
+        confirm: str = "",
+        rollout: str = "",
+        held: Mapping[str, HeldLock] = MappingProxyType({}),
+        reason: str = "",
     ) -> AsyncIterator[Applying]:
         """Executes a plan; the events are `ApplyStarted` first and `ApplyFinished` last.
 
         `rollout` is the id of the rollout that it is a part of, for its release. `held` are locks of the caller
-        without which no step begins.
+        without which no step begins. `reason` is recorded instead of the session's.
 
         What is yielded is iterated for events, and can be interrupted: then what was begun ends, and so do the events.
 
@@ -302,7 +308,7 @@ class Changing(Browsing, Compiling):
             self._actor(),
             self._now,
             confirm=confirm,
-            reason=self.reason,
+            reason=reason or self.reason,
             rollout=rollout,
             held=held,
         ) as events:

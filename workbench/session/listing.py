@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kcl.records import replace
 from workbench.session.opened import Opened
@@ -13,14 +13,22 @@ if TYPE_CHECKING:
     # The engine pulls in the language, asyncio much else; a session that only lists stacks must not pay for them.
     import asyncio
 
-    from runtimes.base import KubernetesId, RuntimeFailure
+    from runtimes.base import KubernetesId, Resource, RuntimeFailure
     from runtimes.base.logs import LogQuery, LogReport
     from runtimes.base.metrics import Usage
     from runtimes.base.relations import Relations
     from runtimes.base.tables import Listable, LiveKind, LiveKinds, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
+    from workbench.engine.spec import Spec
 
 _CONNECT_AGAIN_SECONDS = 5.0
+
+
+def _object(id_: KubernetesId, resource: Resource) -> dict[str, Any]:
+    """The body of a resource as a cluster would name it: with the namespace that the Spec puts it in."""
+    metadata = resource.attributes.get("metadata")
+    named = {**(metadata if isinstance(metadata, Mapping) else {}), "name": id_.name, "namespace": id_.namespace}
+    return {**resource.attributes, "apiVersion": id_.api_version, "kind": id_.kind, "metadata": named}
 
 
 class ListingLive(Opened):
@@ -165,6 +173,19 @@ class ListingLive(Opened):
         with self._masking_failures():
             runtime = await self._connections.runtime(cluster)
             return await runtime.usage(kind, namespaces) if isinstance(runtime, Measurable) else None
+
+    def relations_in(self, spec: Spec, id_: KubernetesId) -> Relations:
+        """Returns what one object of a Spec has to do with the others of it. Asks no cluster: what only a cluster has
+        is not in it, and of what the Spec does not have it is not known whether it is there."""
+        from runtimes.base import KubernetesId
+        from runtimes.base.relations import Relations
+        from runtimes.kubernetes.relations import among
+        from workbench.engine.scrubbing import scrubbed
+
+        objects = {each.id: _object(each.id, each) for each in spec if isinstance(each.id, KubernetesId)}
+        live = objects.get(id_)
+        found = among(live, objects.values()) if live is not None else Relations()
+        return scrubbed(found, spec.secrets, spec.rules)
 
     async def relations(self, cluster: str, id_: KubernetesId) -> Relations | None:
         """Returns what one object has to do with others; None if it is not there.

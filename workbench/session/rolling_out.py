@@ -60,8 +60,10 @@ class RollingOut(Changing, Watching):
 
         return replace(await plan_rollout(rules, every, plan), outside=outside)
 
-    async def begin_rollout(self, planned: PlannedRollout, *, confirm: str = "") -> str:
+    async def begin_rollout(self, planned: PlannedRollout, *, confirm: str = "", reason: str = "") -> str:
         """Records a rollout as it was planned, and returns its id; `rollout` carries it out.
+
+        `reason` is recorded instead of the session's.
 
         Raises `Refused`, also where another rollout of one of the stacks has not ended, on whatever machine, or nobody
         can tell; `ConfirmationRequired`, `ReleaseFailure` or `RuntimeFailure`. No stack is changed.
@@ -70,7 +72,7 @@ class RollingOut(Changing, Watching):
         from workbench.engine.scrubbing import scrubbed
 
         planned.approve(confirm)
-        reason = self.reason
+        reason = reason or self.reason
         for each in planned.plans.values():
             reason = scrubbed(reason, each.spec.secrets, each.spec.rules)
         id_ = f"r-{secrets.token_hex(_ID_BYTES)}"
@@ -147,8 +149,11 @@ class RollingOut(Changing, Watching):
         return held
 
     @asynccontextmanager
-    async def rollout(self, id_: str, inputs: CompileInputs | None = None) -> AsyncIterator[RolloutRun]:
-        """Carries a rollout out from where it stands; `inputs` are those it was planned with.
+    async def rollout(
+        self, id_: str, inputs: CompileInputs | None = None, *, reason: str = ""
+    ) -> AsyncIterator[RolloutRun]:
+        """Carries a rollout out from where it stands; `inputs` are those it was planned with. Its releases have the
+        `reason`, or the session's where that is empty.
 
         What is yielded is iterated for events and can be interrupted. It ends where the rollout is finished, halts,
         waits for an approval, or is paused: `rollout_progress` says which. Raises `Locked` while somebody else carries
@@ -158,7 +163,7 @@ class RollingOut(Changing, Watching):
 
         actor, rollouts = self._actor(), self._rollouts()
         async with rollouts.running(id_) as log:
-            stacks = _Stacks(self, id_, inputs, log.lock)
+            stacks = _Stacks(self, id_, inputs, log.lock, reason)
             async with execute(log, stacks, self._now, user=actor.user, host=actor.host) as events:
                 yield events
             await rollouts.close(log)
@@ -185,12 +190,19 @@ class _Stacks:
     inputs: CompileInputs | None
     lock: HeldLock
     """That of the rollout: whoever lost it applies nothing more."""
+    reason: str = ""
 
     async def plan(self, stack: str) -> Plan:
         return await self.session.plan(self.session.select(stack), self.inputs)
 
     def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]:
-        return self.session.apply(plan, confirm=plan.confirmation.phrase, rollout=self.id, held={self.id: self.lock})
+        return self.session.apply(
+            plan,
+            confirm=plan.confirmation.phrase,
+            rollout=self.id,
+            held={self.id: self.lock},
+            reason=self.reason,
+        )
 
     def watch(self, plan: Plan, addresses: Sequence[Address]) -> AbstractAsyncContextManager[AsyncIterator[StatusTree]]:
         return self.session.watch(self.session.select(plan.stack), spec=plan.spec, addresses=addresses)

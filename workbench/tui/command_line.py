@@ -22,6 +22,7 @@ WORDS = (
     commands.ROLLOUT,
     "recover",
     *commands.OF_A_DIFF,
+    *commands.ASKED,
     commands.EXPORT,
     *commands.ACTS,
     *commands.MARKS,
@@ -55,7 +56,7 @@ def run(app: WorkbenchApp, text: str, screen: Frame, *, is_typed: bool) -> None:
     if word == "recover":
         app.recovering.open(rest)
     elif word == commands.ROLLOUT:
-        commands.plan_rollout(app, rest.split(), screen)
+        commands.plan_rollout(app, rest, screen)
     elif word == commands.DRAFT:
         app.drafts.run(rest.strip())
     elif word == "allow-writes":

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from kcl.records import replace
 from runtimes.base import KubernetesId
 from workbench.engine.live_acts import LiveAct
 from workbench.project import UnknownStack
@@ -36,6 +37,8 @@ PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks", "forwards")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
+ASKED = ("explain", "who")
+"""What is asked of the object under the cursor."""
 EXPORT = "export"
 OF_A_DIFF = ("ignore",)
 """What is said of the Live diff on the screen."""
@@ -87,6 +90,11 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
         return True
     if word in EDITED:
         _edit(app, word, rest, screen)
+        return True
+    if word in ASKED:
+        from workbench.tui import asking
+
+        asking.run(app, word, rest, screen)
         return True
     if word == EXPORT:
         _export(app, rest, screen)
@@ -174,6 +182,7 @@ def is_kind(word: str) -> bool:
         *ACTS,
         *attaching.COMMANDS,
         *OF_A_DIFF,
+        *ASKED,
         EXPORT,
         *EDITED,
         *_OTHERS,
@@ -224,13 +233,23 @@ def _namespaces(state: StackState) -> tuple[str, ...]:
     return tuple(sorted({each for each in named if each}))
 
 
-def plan_rollout(app: WorkbenchApp, globs: Sequence[str], screen: Frame) -> None:
+def plan_rollout(app: WorkbenchApp, rest: str, screen: Frame) -> None:
     """Opens the plan of a rollout: of the stacks that are named, else of those marked in Browse, else of all stages."""
-    from workbench.tui.screens.browse import BrowseScreen
+    from workbench.tui import rolling_out
     from workbench.tui.screens.rollout_plan import RolloutPlanScreen
 
-    marked = screen.marked if isinstance(screen, BrowseScreen) and not globs else []
-    app.push_screen(RolloutPlanScreen(tuple(globs) or tuple(each.stack.name for each in marked)))
+    try:
+        asked = rolling_out.parse(rest)
+    except ValueError as error:
+        app.notify(f":rollout {rest} can't be read: {error}", severity="warning")
+        return
+    app.push_screen(RolloutPlanScreen(replace(asked, globs=asked.globs or _marked(screen))))
+
+
+def _marked(screen: Frame) -> tuple[str, ...]:
+    from workbench.tui.screens.browse import BrowseScreen
+
+    return tuple(each.stack.name for each in screen.marked) if isinstance(screen, BrowseScreen) else ()
 
 
 def allow_writes(app: WorkbenchApp, name: str, screen: Frame) -> None:

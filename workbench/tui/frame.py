@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import Input
 
-from runtimes.base import Address, KubernetesId
+from runtimes.base import Address, FieldPath, KubernetesId, ResourceId
 from workbench.present import clusters, durations, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 OSC52_MOST_BYTES = 74_994
 _PLACES = "stack NAME, diff, plan, watch, fleet, log, or a kind such as pods"
 DRAW_SECONDS = 0.1
+"""What changes within so long of a first change is drawn with it."""
+PAINTS_APART_SECONDS = 0.25
 REST = 10.0
 """So many times longer than it took to draw is waited before drawing again."""
 _AROUND_CLUSTERS = 4
@@ -50,12 +52,26 @@ AGES_SECONDS = 5.0
 """How often ages are drawn again where nothing else changes: each is bytes over SSH."""
 
 
-def pause_after(drawing_seconds: float) -> float:
-    """Returns how long to wait before drawing again: what is drawn is made on the same loop, and must not wait for it.
+MATCH_KEYS: tuple[BindingType, ...] = (
+    Binding("n", "match(1)", "Next match", show=False),
+    Binding("N", "match(-1)", "Match before", show=False),
+)
+"""For the screens that have no other use for these keys."""
 
-    Thousands of rows are drawn seldom, so that what they tell of goes on; a few at once.
+
+def pause_before(now: float, drawn_at: float, drawing_seconds: float) -> float:
+    """Returns how long to wait before drawing what has just changed; `drawn_at` is when the last drawing ended.
+
+    What is drawn is made on the same loop, and must not wait for it: thousands of rows are drawn seldom, a few often,
+    and nothing more than four times a second. What changes after a quiet moment is drawn at once.
     """
-    return max(DRAW_SECONDS, REST * drawing_seconds)
+    rest = max(PAINTS_APART_SECONDS, REST * drawing_seconds)
+    return max(DRAW_SECONDS, drawn_at + rest - now)
+
+
+def is_protected(state: StackState) -> bool:
+    placement = state.stack.placement
+    return placement is not None and placement.protected
 
 
 class StateChanged(Message):
@@ -81,6 +97,8 @@ class Frame(WithNames, Screen[None]):
     Frame #status { height: 1; background: $panel; padding: 0 1; }
     Frame #trouble { display: none; max-height: 12; padding: 0 1; background: $error 10%; }
     Frame #trouble.shown { display: block; }
+    Frame.protected #body { border-left: thick $error; }
+    App.-ascii Frame.protected #body { border-left: ascii $error; }
     Frame #panes > .zoomed-away { display: none !important; }
     Frame #panes > .zoomed { width: 1fr !important; height: 1fr !important; border: none !important; }
     """
@@ -108,6 +126,8 @@ class Frame(WithNames, Screen[None]):
     # Textual declares it as an instance variable, so it can't be a ClassVar here
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-two"), (130, "-three")]  # noqa: RUF012
 
+    writes: ClassVar[bool] = False
+    """Whether clusters are written from here: beside what is protected there is a border then."""
     name_in_trail = ""
     command = ""
     """What opens this screen again after a colon; empty where nothing does, as for one object."""
@@ -200,6 +220,20 @@ class Frame(WithNames, Screen[None]):
                 return Address(cluster, id_)
         return None
 
+    def resource_id(self) -> ResourceId | None:
+        """Returns the id of the object under the cursor, in whichever place; None where there is none."""
+        found = self.subject()
+        return found.id if found is not None else None
+
+    def clusters_of_cursor(self) -> tuple[str, ...]:
+        """Returns the clusters of the object under the cursor."""
+        found = self.subject()
+        return (found.cluster,) if found is not None else ()
+
+    def field_path(self) -> FieldPath:
+        """Returns the field under the cursor, empty where that is on none."""
+        return ()
+
     def order_by(self, order: str) -> None:
         """Takes an order that `order` said before; screens that know no orders leave it."""
 
@@ -210,7 +244,8 @@ class Frame(WithNames, Screen[None]):
     def redraw_soon(self) -> None:
         """Draws once for all that changes until then: two hundred stacks or two thousand steps change in a burst."""
         if self._drawing is None:
-            self._drawing = self.set_timer(self._pause_seconds, self._redraw_now)
+            pause = pause_before(time.perf_counter(), self._drawn_at, self._drawing_seconds)
+            self._drawing = self.set_timer(pause, self._redraw_now)
 
     def _redraw_now(self) -> None:
         self._drawing = None
@@ -218,13 +253,16 @@ class Frame(WithNames, Screen[None]):
             return  # it was left meanwhile, or is taken down; what a worker of it tells while it ends has nowhere to go
         began = time.perf_counter()
         self.redraw()
-        self._pause_seconds = pause_after(time.perf_counter() - began)
+        self._drawn_at = time.perf_counter()
+        self._drawing_seconds = self._drawn_at - began
 
-    _pause_seconds = DRAW_SECONDS
+    _drawn_at = float("-inf")
+    _drawing_seconds = 0.0
 
     def redraw(self) -> None:
         self.query_one("#banner", ToneText).show(self.banner())
         self.query_one("#status", ToneText).show(self.status())
+        self.set_class(self.writes and self.is_protected, "protected")
         trouble = self.query_one("#trouble", ToneText)
         error = self.shown_state.error if self.shown_state else None
         trouble.set_class(error is not None, "shown")
@@ -238,6 +276,17 @@ class Frame(WithNames, Screen[None]):
     def shown_state(self) -> StackState | None:
         """The stack that banner and status line speak of."""
         return self.state
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether what is shown, or where it is, is protected."""
+        state = self.shown_state
+        return state is not None and is_protected(state)
+
+    def is_protected_place(self, *places: str) -> bool:
+        """Whether a protected stack goes to one of these clusters."""
+        every = self.workbench.states.values()
+        return any(is_protected(each) and not {*places}.isdisjoint(each.stack.clusters) for each in every)
 
     def banner(self) -> Line:
         state = self.shown_state
@@ -309,6 +358,13 @@ class Frame(WithNames, Screen[None]):
     def action_filter(self) -> None:
         self._filtered = self.main_table()
         self.query_one(Prompt).open("/", "filter: regular expression, -f letters, -l key=value; ! inverts")
+
+    def action_match(self, by: int) -> None:
+        """Goes to the next row that the filter finds, or to the one before, past the rows that only lead to it."""
+        table = self.main_table()
+        if table is not None and not table.move_to_match(by):
+            why = self.why_not("match") or "the filter finds nothing here"
+            self.notify(why, severity="warning")
 
     def action_command(self) -> None:
         self.open_command()
@@ -390,6 +446,10 @@ class Frame(WithNames, Screen[None]):
         """Returns why an action does nothing here now, empty where nothing is known against it; screens know more."""
         name, state = action.rpartition(".")[2].partition("(")[0], self.shown_state
         match name:
+            case "match":
+                table = self.main_table()
+                is_filtered = table is not None and table.is_filtered
+                return "" if is_filtered else f"nothing is filtered: {self.workbench.key('everywhere.filter')} filters"
             case "call_off":
                 return "" if state is not None and state.busy and not state.is_applying else "nothing is awaited here"
             case "open" | "switch_to" if state is None:
@@ -406,6 +466,8 @@ class Frame(WithNames, Screen[None]):
             return "put the cursor on a stack first, or name one"
         if word in commands.ACTS:
             return "open or list live objects first"
+        if word in commands.ASKED:
+            return "" if self.resource_id() is not None else "put the cursor on an object first"
         if word in commands.EDITED:
             return "go to a What-if first"
         return "go to the Live diff first" if word in commands.OF_A_DIFF else ""

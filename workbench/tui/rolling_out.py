@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kcl.records import dataclass, field
 from runtimes.base import RuntimeFailure
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.rollout.execute import Picture, RolloutRun
 from workbench.engine.rollout.planned import PlannedRollout
 from workbench.engine.rollout.values import Ask, BatchBegan, BatchReady, Stage
@@ -25,6 +29,49 @@ if TYPE_CHECKING:
 LOG_LINES = 200
 
 
+@dataclass(frozen=True, slots=True)
+class AskedRollout:
+    """What is typed after `:rollout`: stacks, `-D NAME=VALUE` and `--reason TEXT`, as `wb rollout start` takes them."""
+
+    globs: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    reason: str = ""
+
+    @property
+    def inputs(self) -> CompileInputs:
+        return CompileInputs(options=self.options)
+
+    @property
+    def line(self) -> str:
+        """The command that does the same. A value may be a secret: it is left to a variable of the shell."""
+        given = (f'-D {name}="${re.sub("[^a-zA-Z0-9_]", "_", name)}"' for name in self.options)
+        why = (f"--reason {shlex.quote(self.reason)}",) if self.reason else ()
+        return " ".join(("wb rollout start", *map(shlex.quote, self.globs), *given, *why))
+
+
+def parse(text: str) -> AskedRollout:
+    """Raises `ValueError` with what is wrong and how it is written."""
+    words, globs, options, reasons = iter(shlex.split(text)), [], {}, [""]
+    for word in words:
+        if word in ("-D", "--argument"):
+            name, equals, value = next(words, "").partition("=")
+            if not equals or not _OPTION.fullmatch(name.strip()):
+                raise ValueError("say -D NAME=VALUE: rollout web/* -D tag=2.0")
+            options[name.strip()] = value
+        elif word == "--reason":
+            reasons.append(next(words, ""))
+            if not reasons[-1].strip():
+                raise ValueError('say why: rollout web/* --reason "incident 7"')
+        elif word.startswith("-"):
+            raise ValueError(f"no option {word!r}: there are -D NAME=VALUE and --reason TEXT")
+        else:
+            globs.append(word)
+    return AskedRollout(tuple(globs), options, reasons[-1].strip())
+
+
+_OPTION = re.compile(r"[^\W\d][\w.-]*")
+
+
 class RollingOut:
     """`id` is the rollout that is, or was last, carried out here; `log` what it told, `trees` the last pictures.
 
@@ -38,6 +85,8 @@ class RollingOut:
         self.trees: Mapping[str, StatusTree] = {}
         self.error: Trouble | None = None
         self.is_running = False
+        self._inputs: dict[str, CompileInputs] = {}
+        """What those that were begun here were planned with: no record has the values."""
         self._run: RolloutRun | None = None
         self._is_stopping = False
 
@@ -53,13 +102,13 @@ class RollingOut:
         self.is_running = True
         self._app.run_worker(later(self._carrying_out, id_), group="rollout", exclusive=True)
 
-    def begin(self, planned: PlannedRollout, phrase: str) -> None:
+    def begin(self, planned: PlannedRollout, phrase: str, asked: AskedRollout) -> None:
         """Records a rollout as it was planned, and carries it out in this process."""
         if self.is_running:
             self._app.notify(f"{self.id} is carried out here: one at a time", severity="warning")
             return
         self.is_running = True
-        self._app.run_worker(later(self._beginning, planned, phrase), group="rollout", exclusive=True)
+        self._app.run_worker(later(self._beginning, planned, phrase, asked), group="rollout", exclusive=True)
 
     def stop(self) -> None:
         """Ends it in order; a second time makes Terraform drop what it has begun."""
@@ -80,10 +129,11 @@ class RollingOut:
             self.error = errors.Bug(error)
         self._app.tell_of_rollouts(is_recorded=True)
 
-    async def _beginning(self, planned: PlannedRollout, phrase: str) -> None:
+    async def _beginning(self, planned: PlannedRollout, phrase: str, asked: AskedRollout) -> None:
         async def do() -> None:
-            self.id = await self._app.session.begin_rollout(planned, confirm=phrase)
-            await self._follow(self.id, planned.schedule.stages)
+            self.id = await self._app.session.begin_rollout(planned, confirm=phrase, reason=asked.reason)
+            self._inputs[self.id] = asked.inputs
+            await self._follow(self.id, planned.schedule.stages, asked.reason)
 
         await self._trying("", do)
 
@@ -111,10 +161,10 @@ class RollingOut:
         if session.is_rolling_out(known) and known.runner is not None:
             raise WorkbenchError(f"it is carried out by {known.runner.who}", hint="pause it, and wait for the batch")
         at = await session.ask_rollout(id_, Ask.RESUME)
-        await self._follow(id_, at.began.stages)
+        await self._follow(id_, at.began.stages, at.began.reason)
 
-    async def _follow(self, id_: str, stages: tuple[Stage, ...]) -> None:
-        async with self._app.session.rollout(id_) as run:
+    async def _follow(self, id_: str, stages: tuple[Stage, ...], reason: str) -> None:
+        async with self._app.session.rollout(id_, self._inputs.get(id_), reason=reason) as run:
             self._run = run
             async for event in run:
                 if isinstance(event, Picture):

@@ -12,7 +12,7 @@ _LOOKS: Final = """
 filter command toggle_help back focus_next reload zoom room copy cursor page edge choose jump fold close complete
 recall next next_field sides around more drift trouble order reverse group describe logs events relations everywhere
 wide follow container previous range wrap times reach faults why compare configured mark mark_all open switch_to quit
-ask_to_quit  replay play step failure timeline pause
+ask_to_quit  replay play step failure timeline pause match
 """
 ACTIONS: Final = frozenset(_LOOKS.split())
 """The actions that keys may have, as bindings name them, without what is in brackets."""

@@ -12,6 +12,7 @@ from textual.color import Color
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from runtimes.base import in_words
 from tests.workbench.canaries.repository import LOOK, OPTION, URL
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.present.diff_export import FORMS, exported
@@ -20,6 +21,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.custom import CustomCommand
 from workbench.tui.frame import Frame
 from workbench.tui.screens.adopt import AdoptScreen
+from workbench.tui.screens.answer import AnswerScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.drift import DriftScreen
@@ -89,6 +91,7 @@ class Pictures:
         await self.pilot.press("c")
         await until(self.pilot, lambda: says(self.app, "Secret"))
         await self.of_each_row("spec", rows)
+        await self.of_what_is_asked()
         await self.pilot.press("escape", "d")
         await until(self.pilot, lambda: says(self.app, "create"))
         await self.of_each_row("diff", rows)
@@ -102,6 +105,20 @@ class Pictures:
         await until(self.pilot, lambda: state(self.app).plan is not None and not state(self.app).busy)
         self.take("plan")
         await self.of_each_step(3)
+
+    async def of_what_is_asked(self) -> None:
+        """On Spec: the lines behind objects, secrets among them, and what names them."""
+        compiled, table = state(self.app).compiled, self.app.screen.query_one("#resources", ResourceTable)
+        assert compiled is not None
+        for id_ in [each.id for each in compiled.spec if in_words(each.id).startswith(("Secret", "ConfigMap"))][:3]:
+            table.move_to(id_)
+            for name in ("explain", "related"):
+                await (self._typed("explain") if name == "explain" else self.pilot.press("u"))
+                await until(
+                    self.pilot, lambda: isinstance(self.app.screen, AnswerScreen) and not says(self.app, "asking ...")
+                )
+                self.take(f"{name} {id_}")
+                await self.pilot.press("escape")
 
     async def of_a_recovery(self, options: Mapping[str, str], rows: int) -> None:
         """What would be done, the question, the run and its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from tests.workbench.tui.test_screens import (
     workbench,
 )
 from workbench.present import plan
-from workbench.tui.frame import pause_after
+from workbench.tui.frame import DRAW_SECONDS, pause_before
 from workbench.tui.screens.details import ObjectScreen, StepScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
@@ -184,7 +185,18 @@ def plan_glyphs() -> Any:
 
 @pytest.mark.parametrize("drawing_seconds", [0.0, 0.001, 0.1, 3.0])
 def test_drawing_takes_a_tenth_of_the_time_at_the_most(drawing_seconds: float) -> None:
-    assert drawing_seconds <= pause_after(drawing_seconds) / 10
+    assert drawing_seconds <= pause_before(5.0, 5.0, drawing_seconds) / 10
+
+
+def test_a_storm_is_painted_four_times_a_second_and_what_comes_after_a_rest_at_once() -> None:
+    now, drawn_at, paints = 100.0, float("-inf"), []
+    while now < 110.0:  # something changes every 10 ms, and is drawn with what came before it
+        now = drawn_at = now + pause_before(now, drawn_at, 0.002)
+        paints.append(now)
+        now += 0.01
+    assert paints[0] == 100.0 + DRAW_SECONDS and len(paints) == 41, "at most four a second, and the first at once"
+    assert min(after - before for before, after in itertools.pairwise(paints)) >= 0.25 - 1e-9
+    assert pause_before(now + 1.0, drawn_at, 0.002) == DRAW_SECONDS
 
 
 async def test_an_apply_draws_for_time_that_passes_and_not_for_every_event(

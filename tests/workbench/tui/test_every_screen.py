@@ -70,6 +70,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "RelationsScreen": ("ConfigMap/front", "volume files", "Used by"),
     "LogsScreen": ("Pod web-prod/a-hostile @hz", "listening on"),
     "LiveActsScreen": ("a-hostile", "front-", "Type delete"),
+    "AnswerScreen": ("Refers to", "Used by", "in what the stack says"),
     "ForwardsScreen": ("no port is forwarded",),
     "CommandLogScreen": ("opened plan of web/prod", "wb plan web/prod"),
     "BookmarksScreen": ("here", "stack web/prod"),

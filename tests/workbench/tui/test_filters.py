@@ -94,3 +94,25 @@ async def test_a_filter_that_is_wrong_says_where_and_leaves_what_was_found(tmp_p
         await opened(pilot)
         await pilot.press("slash", *"-l owner in")
         assert says(app, "is no label: key=value, key!=value, key or !key")
+
+
+async def test_n_goes_from_match_to_match_past_rows_that_only_lead_to_one(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        table = app.screen.query_one(ResourceTable)
+        before = table.cursor
+        await pilot.press("n")
+        assert table.cursor == before and any("nothing is filtered: /" in each.message for each in app._notifications)
+        await filtered(app, pilot, "dev|prod")
+        found = [number for number, row in enumerate(table.shown) if filters.parse("dev|prod")(row)]  # type: ignore[misc]
+        assert 1 < len(found) < len(table.shown)
+        await pilot.press("g", "g")
+        seen = []
+        for key in (*"n" * len(found), "n", "N", "N"):
+            await pilot.press(key)
+            seen.append(table.cursor)
+        assert seen == [*found, found[0], found[-1], found[-2]]
+        await filtered(app, pilot, "no such row")
+        await pilot.press("n")
+        assert any("the filter finds nothing here" in each.message for each in app._notifications)

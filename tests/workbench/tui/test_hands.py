@@ -36,7 +36,7 @@ filter command toggle_help back focus_next reload zoom room copy bookmark go com
 jump fold close recall leave edit mark mark_all next next_field sides leave_out drift source adopt trouble order
 reverse group describe logs events relations whatif everywhere wide follow container previous range wrap times skip
 reach faults why compare configured patch export commit branch complete finding around more ignore file owner  replay
-play step failure  mark_to timeline new pause
+play step failure  mark_to timeline new pause match
 """
 """Actions that show something, go somewhere, or begin a command that is typed on."""
 SAVES = {"picture", "save"}

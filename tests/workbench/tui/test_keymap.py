@@ -55,7 +55,7 @@ def test_a_name_without_a_place_is_that_of_every_place(tmp_path: Path) -> None:
     [
         ("everywhere.filter: f\nbrowse.marks: m\n", "keymap.yaml:2:1: nothing has the name 'browse.marks'"),
         ("browse.mark: d\n", "d would be both browse.diff and browse.mark"),
-        ("everywhere.copy: s\n", "s would be both everywhere.copy and diff.go-to-source"),
+        ("everywhere.copy: s\n", "s would be both everywhere.copy and answer.go-to-source"),
         ("browse.mark: u\nbrowse.edit: u\n", "u would be both browse.mark and browse.edit"),
         ("live-object.delete: ctrl+x\n", "'live-object.delete' can't be put on a key: it is typed"),
         ("delete: D\n", "'delete' can't be put on a key: it is typed"),

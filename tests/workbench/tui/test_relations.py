@@ -75,6 +75,20 @@ async def test_from_a_deployment_to_its_pods_and_from_a_map_to_what_mounts_it(
         assert any("Service/door" in each and "selects it" in each for each in shown(app))
 
 
+async def test_what_reconcile_shows_is_found_by_its_labels(tmp_path: Path, sandbox: Sandbox) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        await pilot.press("colon", *"watch web/prod", "enter")
+        await until(pilot, lambda: says(app, "Deployment front @hz") and says(app, "Secret"))
+        await pilot.press("slash", *"-l app=front", "enter")
+        objects = app.screen.query_one("#objects", ResourceTable)
+        await until(pilot, lambda: {row.depth for row in objects.shown} >= {0, 1, 2} or bool(objects.folded))
+        found = [str(row.cells[0]) for row in objects.shown if row.depth == 0]
+        assert [each for each in found if "Deployment front" in each] and not any("Secret" in each for each in found)
+        assert not says(app, "-l finds nothing")
+
+
 async def test_kinds_that_may_not_be_listed_are_named_and_the_rest_is_shown(tmp_path: Path, sandbox: Sandbox) -> None:
     cluster, group = sandbox.clusters[0], "rbac.authorization.k8s.io"
     rules = [{"apiGroups": [""], "resources": ["configmaps", "pods"], "verbs": ["get", "list", "watch"]}]

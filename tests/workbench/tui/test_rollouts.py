@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from runtimes.base import Blocking, Health, ObjectRef, Status
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import FRONT, LARGE, SMALL, opened, says, shown, until, workbench
+from workbench.tui import rolling_out
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.rolling_out import AskedRollout
 from workbench.tui.screens.rollout_plan import RolloutPlanScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -132,6 +135,8 @@ async def test_a_rollout_is_planned_begun_by_its_phrase_and_carried_out_from_the
         file.write_text(STAGES)
         await pilot.press("r")
         await until(pilot, lambda: says(app, "asks for the phrase"))
+        await pilot.press("escape", "colon", *"rollout -D nobody.asks=s3cret --reason 'incident 7'", "enter")
+        await until(pilot, lambda: says(app, "-D nobody.asks=...") and says(app, "asks for the phrase"))
         for size in (SMALL, LARGE):
             await pilot.resize_terminal(*size)
             assert says(app, "1 east  ") and says(app, "2 rest  ") and says(app, "needs an approval"), shown(app)
@@ -145,9 +150,33 @@ async def test_a_rollout_is_planned_begun_by_its_phrase_and_carried_out_from_the
         await until(pilot, lambda: begun(app) == ["waiting for approval"] and not app.rolling_out.is_running)
         assert clusters["hz"].body(FRONT)["spec"]["replicas"] == 3
         lines = [each.line for each in app.command_log.acts]
-        assert "wb rollout start --dry-run" in lines and "wb rollout start" in lines
+        said = "wb rollout start -D nobody.asks=\"$nobody_asks\" --reason 'incident 7'"
+        assert "wb rollout start --dry-run" in lines and f"{said} --dry-run" in lines and said in lines
+        known = (await app.session.rollouts()).known[0].progress.began
+        assert known.reason == "incident 7"
+        whys = {each.action: each.reason for each in app.session.audit().entries()}
+        assert whys["apply"] == whys["rollout"] == "incident 7"
         await pilot.press("escape", "escape")
         assert app.screen_stack[-1] is app.screen_stack[1], "back in Browse"
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("", AskedRollout()),
+        ("web/* b", AskedRollout(("web/*", "b"))),
+        ("-D a=1 --reason 'x y' web/dev -D b=", AskedRollout(("web/dev",), {"a": "1", "b": ""}, "x y")),
+        ("--argument a=b=c", AskedRollout((), {"a": "b=c"})),
+    ],
+)
+def test_what_is_typed_after_rollout_is_what_wb_rollout_start_takes(typed: str, asked: AskedRollout) -> None:
+    assert rolling_out.parse(typed) == asked
+
+
+@pytest.mark.parametrize("typed", ["-D", "-D a", "-D =1", "--reason", "--reason ' '", "--yes", "'"])
+def test_what_cannot_be_read_after_rollout_plans_nothing(typed: str) -> None:
+    with pytest.raises(ValueError, match=r"say|no option|quotation"):
+        rolling_out.parse(typed)
 
 
 async def test_of_marked_stacks_a_rollout_is_planned_and_what_cannot_be_begun_says_why(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.frame import Frame
 from workbench.tui.state import Reach, StackState
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -381,6 +382,25 @@ def going_to(look: str) -> Before:
         await settled(pilot)
 
     return go
+
+
+async def test_what_writes_to_a_protected_stack_has_a_border_and_what_shows_it_has_none(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        for stack, screen, is_bordered in (
+            ("web/prod", "plan", True),
+            ("web/prod", "whatif", True),
+            ("web/prod", "diff", False),
+            ("web/dev", "plan", False),
+        ):
+            app.open_stack(next(each for each in app.states.values() if each.stack.name == stack), screen)
+            await pilot.pause()
+            await until(pilot, lambda: app.screen.query("#body") != [])
+            assert isinstance(app.screen, Frame)
+            left = {strip.text[0] for strip in app.screen.painted()[2:6]}
+            assert (left == {"█"}) is is_bordered, (stack, screen, left)
+            await pilot.press("escape")
 
 
 async def test_what_changes_in_a_burst_is_drawn_once(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ WAYS: dict[str, tuple[Keys, ...]] = {
     "RelationsScreen": (typed("pods@hz web-prod"), ("u",)),
     "LogsScreen": (typed("pods@hz web-prod"), ("l",)),
     "LiveActsScreen": (typed("pods@hz web-prod"), ("asterisk", "colon", *"delete", "enter")),
+    "AnswerScreen": (typed("spec web/prod"), ("u",)),
     "ForwardsScreen": (typed("forwards"),),
     "CommandLogScreen": (typed("log"),),
     "BookmarksScreen": (typed("bookmark here"), typed("bookmarks")),

@@ -12,7 +12,7 @@ from workbench.present import browse, durations, reconcile
 from workbench.present.diff import summary_line
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
-from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.frame import MATCH_KEYS, Frame, StateChanged
 from workbench.tui.memory import Place
 from workbench.tui.state import StackState, not_watched
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -44,6 +44,7 @@ class BrowseScreen(Frame):
         Binding("asterisk", "mark_all", "Mark all shown", key_display="*", show=False),
         Binding("K", "call_off", "Stop waiting", show=False),
         Binding("e", "edit", "Edit", show=False),
+        *MATCH_KEYS,
     ]
 
     def body(self) -> ComposeResult:

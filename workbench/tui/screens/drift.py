@@ -13,7 +13,7 @@ from workbench.present import drift_board
 from workbench.present.drift_board import Entry
 from workbench.present.errors import Bug
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.frame import MATCH_KEYS, Frame, StateChanged
 from workbench.tui.later import later
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.reconcile import MOVES
@@ -36,6 +36,7 @@ class DriftScreen(Frame):
         Binding("s", "source", "Source"),
         Binding("d", "open('diff')", "Diff"),
         Binding("w", "open('reconcile')", "Watch", show=False),
+        *MATCH_KEYS,
     ]
 
     _stays_on_top = True

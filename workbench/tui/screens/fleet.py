@@ -18,7 +18,7 @@ from workbench.present.fleet import Entry
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project.owners import owners
 from workbench.session import Watchlist
-from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.frame import MATCH_KEYS, Frame, StateChanged
 from workbench.tui.later import later
 from workbench.tui.screens.reconcile import MOVES
 from workbench.tui.state import StackState
@@ -46,6 +46,7 @@ class FleetScreen(Frame):
         Binding("d", "open('diff')", "Diff"),
         Binding("P", "open('plan')", "Plan", show=False),
         Binding("w", "open('reconcile')", "Watch"),
+        *MATCH_KEYS,
     ]
 
     _stays_on_top = True

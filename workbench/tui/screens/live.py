@@ -23,7 +23,7 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.attaching import PodAtHand
-from workbench.tui.frame import DRAW_SECONDS, Frame
+from workbench.tui.frame import DRAW_SECONDS, PAINTS_APART_SECONDS, Frame
 from workbench.tui.later import later
 from workbench.tui.live_source import open_line
 from workbench.tui.screens.live_acts import LiveActsScreen
@@ -225,7 +225,7 @@ class LiveScreen(Frame):
                 self._is_building = False
             seconds = time.perf_counter() - began
             self._show(built)
-            await asyncio.sleep(max(DRAW_SECONDS, BUILD_REST * seconds))
+            await asyncio.sleep(max(PAINTS_APART_SECONDS, BUILD_REST * seconds))
 
     def _build(self) -> _Built:
         """On a thread for large tables: all that goes through every row belongs in here."""

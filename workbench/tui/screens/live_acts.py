@@ -30,6 +30,7 @@ _GROUP = f"{ACT}several"
 class LiveActsScreen(Frame):
     """`begun` is called once it was confirmed."""
 
+    writes = True
     name_in_trail = "Live acts"
 
     DEFAULT_CSS = "LiveActsScreen #head { padding: 0 1; max-height: 8; }"

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import Address, KubernetesId, PodTarget, RuntimeFailure
+from runtimes.base import Address, FieldPath, KubernetesId, PodTarget, RuntimeFailure
 from workbench.engine.live import LiveObject
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
 from workbench.present import describe, durations, errors, live, reconcile
@@ -21,7 +21,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui import equivalents
 from workbench.tui.attaching import PodAtHand
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.live_source import Open, open_line
 from workbench.tui.running import ACT
@@ -46,6 +46,7 @@ def replicas_problem(act: LiveAct, rest: str) -> str | None:
 
 
 class LiveObjectScreen(Frame):
+    writes = True
     name_in_trail = "Live object"
 
     DEFAULT_CSS = """
@@ -67,6 +68,7 @@ class LiveObjectScreen(Frame):
         Binding("s", "source", "Source"),
         Binding("i", "whatif", "What if"),
         Binding("K", "stop", "Stop the act", show=False),
+        *MATCH_KEYS,
     ]
 
     def __init__(
@@ -170,6 +172,16 @@ class LiveObjectScreen(Frame):
         age = durations.short((now - found.read_at).total_seconds())
         gone = Span("  it is not there any more, this is how it was", Tone.WARN) if self._is_gone else Span("")
         return line(name, Span(f"  read {age} ago", Tone.WARN if self._trouble else Tone.MUTED), gone)
+
+    def field_path(self) -> FieldPath:
+        match self.query_one("#yaml", ResourceTable).current:
+            case (tuple() as path, int()) if not self._is_described:
+                return path
+        return ()
+
+    @property
+    def is_protected(self) -> bool:
+        return super().is_protected or self.is_protected_place(self._cluster)
 
     def subject(self) -> Address:
         return Address(self._cluster, self._object)

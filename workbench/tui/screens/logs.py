@@ -19,7 +19,7 @@ from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui import equivalents, saving
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -59,6 +59,7 @@ class LogsScreen(Frame):
         Binding("w", "wrap", "Wrap"),
         Binding("T", "times", "Times", show=False),
         Binding("E", "save", "Save"),
+        *MATCH_KEYS,
     ]
 
     def __init__(

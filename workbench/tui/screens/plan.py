@@ -17,7 +17,7 @@ from workbench.engine.plan import Level, Plan
 from workbench.engine.policy.findings import PolicyFinding
 from workbench.present import clusters, durations, plan, policy
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.screens.details import StepScreen
 from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.state import Verb
@@ -34,6 +34,7 @@ DROP = "drop"
 
 
 class PlanScreen(Frame):
+    writes = True
     name_in_trail = "Plan"
     stops = "plan.stop"
 
@@ -57,6 +58,7 @@ class PlanScreen(Frame):
         Binding("K", "stop", "Stop"),
         Binding("U", "app.undo", "Undo the last release", show=False),
         Binding("r", "reload", "Plan again"),
+        *MATCH_KEYS,
     ]
 
     def body(self) -> ComposeResult:

@@ -16,7 +16,7 @@ from workbench.engine.status import ResourceStatus, StatusTree
 from workbench.present import durations, reconcile
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.screens.details import ObjectScreen
 from workbench.tui.screens.timeline import TimelineScreen
 from workbench.tui.state import StackState
@@ -26,6 +26,7 @@ from workbench.words import counted
 
 LOG_COLUMNS = (Column("", grow=True),)
 MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
+MOVES |= {"n", "N"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class ReconcileScreen(Frame):
         Binding("d", "app.switch_to('diff')", "Diff", show=False),
         Binding("P", "app.switch_to('plan')", "Plan", show=False),
         Binding("c", "app.switch_to('spec')", "Spec", show=False),
+        *MATCH_KEYS,
     ]
 
     faults_only = False

@@ -17,7 +17,7 @@ from textual.binding import Binding, BindingType
 from workbench.engine.recovery.values import HostState, RecoveryReport, StepState
 from workbench.present import errors, recovery
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.state import RecoveryJob
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -51,6 +51,7 @@ class RecoveryScreen(Frame):
         Binding("a", "ask", "Run ..."),
         Binding("K", "stop", "Stop"),
         Binding("r", "reload", "Look again"),
+        *MATCH_KEYS,
     ]
 
     def __init__(self, job: RecoveryJob) -> None:

@@ -12,7 +12,7 @@ from runtimes.base.relations import Relations
 from workbench.present import errors, relations
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -26,7 +26,7 @@ class RelationsScreen(Frame):
 
     DEFAULT_CSS = "RelationsScreen #title { padding: 0 1; max-height: 5; }"
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("d", "describe", "Describe")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("d", "describe", "Describe"), *MATCH_KEYS]
 
     def __init__(self, cluster: str, id_: KubernetesId, state: StackState | None = None) -> None:
         super().__init__(state)

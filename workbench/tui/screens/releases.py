@@ -18,7 +18,7 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.release.history import History
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.state import Goal, StackState, Verb
@@ -49,6 +49,7 @@ class ReleasesScreen(Frame):
         Binding("B", "roll_back", "Roll back ..."),
         Binding("p", "replay", "Replay"),
         Binding("w", "app.switch_to('reconcile')", "Watch", show=False),
+        *MATCH_KEYS,
     ]
 
     def __init__(self, state: StackState) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterator
 from typing import ClassVar
@@ -16,8 +15,9 @@ from workbench.present import errors, rollout
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame, is_protected
 from workbench.tui.later import later
+from workbench.tui.rolling_out import AskedRollout
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.state import Trouble
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -29,8 +29,9 @@ _GROUP = "plan rollout"
 
 
 class RolloutPlanScreen(Frame):
-    """`globs` choose among the stacks of the stages; none of them means all."""
+    """The globs of what was asked for choose among the stacks of the stages; none of them means all."""
 
+    writes = True
     name_in_trail = "Rollouts › New"
 
     DEFAULT_CSS = """
@@ -41,11 +42,12 @@ class RolloutPlanScreen(Frame):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "ask", "Roll out ..."),
         Binding("K", "call_off", "Stop planning", show=False),
+        *MATCH_KEYS,
     ]
 
-    def __init__(self, globs: tuple[str, ...]) -> None:
+    def __init__(self, asked: AskedRollout) -> None:
         super().__init__()
-        self._globs = globs
+        self._asked = asked
         self._planned: PlannedRollout | None = None
         self._trouble: Trouble | None = None
         self._since: float | None = None
@@ -69,14 +71,13 @@ class RolloutPlanScreen(Frame):
         """Plans all stacks of the stages again."""
         self.query_one(TypedConfirmation).close()
         self._planned, self._trouble, self._since = None, None, time.monotonic()
-        line_ = " ".join(("wb rollout start", *map(shlex.quote, self._globs), "--dry-run"))
-        self.workbench.command_log.add(self.workbench.now(), "planned a rollout", line_)
+        self.workbench.command_log.add(self.workbench.now(), "planned a rollout", f"{self._asked.line} --dry-run")
         self.run_worker(later(self._plan), group=_GROUP, exclusive=True)
         self.redraw()
 
     async def _plan(self) -> None:
         try:
-            self._planned = await self.workbench.session.plan_rollout(*self._globs)
+            self._planned = await self.workbench.session.plan_rollout(*self._asked.globs, inputs=self._asked.inputs)
         except (WorkbenchError, RuntimeFailure) as error:
             self._trouble = error
         except Exception as error:
@@ -164,9 +165,8 @@ class RolloutPlanScreen(Frame):
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if self._planned is None or self._why_not(self._planned):
             return
-        line_ = " ".join(("wb rollout start", *map(shlex.quote, self._globs)))
-        self.workbench.command_log.add(self.workbench.now(), "began a rollout", line_)
-        self.workbench.rolling_out.begin(self._planned, event.phrase)
+        self.workbench.command_log.add(self.workbench.now(), "began a rollout", self._asked.line)
+        self.workbench.rolling_out.begin(self._planned, event.phrase, self._asked)
         board = RolloutsScreen()
         board.command = "rollouts"
         self.app.switch_screen(board)
@@ -185,5 +185,12 @@ class RolloutPlanScreen(Frame):
         if self._since is not None:
             key = self.workbench.key("rollout-plan.stop-planning")
             return line(Span(f"planning ... {time.monotonic() - self._since:.0f}s, {key} stops it", Tone.BUSY))
-        what = ", ".join(self._globs) or "all stages"
-        return line(Span(f"{what}  ", Tone.MUTED), super().status())
+        what = ", ".join(self._asked.globs) or "all stages"
+        given = "".join(f"  -D {name}=..." for name in self._asked.options)
+        return line(Span(f"{what}{given}  ", Tone.MUTED), super().status())
+
+    @property
+    def is_protected(self) -> bool:
+        planned = self._planned.plans if self._planned is not None else ()
+        every = self.workbench.states.values()
+        return any(is_protected(each) for each in every if each.stack.name in planned)

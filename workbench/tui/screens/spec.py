@@ -10,7 +10,7 @@ from textual.containers import Container
 
 from runtimes.base import FieldPath, KubernetesId, ResourceId, TerraformId
 from workbench.present import spec
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 
 
@@ -33,8 +33,10 @@ class SpecScreen(Frame):
         Binding("P", "app.switch_to('plan')", "Plan"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("s", "source", "Go to source"),
+        Binding("u", "relations", "Used by", show=False),
         Binding("K", "call_off", "Stop waiting", show=False),
         Binding("r", "reload", "Compile again"),
+        *MATCH_KEYS,
     ]
 
     def body(self) -> ComposeResult:
@@ -90,6 +92,27 @@ class SpecScreen(Frame):
             self.workbench.edit(chain[0].file, chain[0].line)
         else:
             self.notify("no source line is known for this", severity="warning")
+
+    def action_relations(self) -> None:
+        """Opens what of the stack names the object under the cursor, and what that names."""
+        from workbench.tui import asking
+
+        id_ = self._resource_id()
+        if self.state is not None and id_ is not None:
+            asking.used_by(self.workbench, self.state, id_)
+
+    def resource_id(self) -> ResourceId | None:
+        return self._resource_id()
+
+    def clusters_of_cursor(self) -> tuple[str, ...]:
+        return self.state.stack.clusters if self.state is not None else ()
+
+    def field_path(self) -> FieldPath:
+        yaml = self.query_one("#yaml", ResourceTable)
+        match yaml.current:
+            case (tuple() as found, int()) if self.focused is yaml:
+                return found
+        return ()
 
     def copied(self) -> str:
         """The resource under the cursor as YAML, secrets masked."""

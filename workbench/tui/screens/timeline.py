@@ -13,7 +13,7 @@ from workbench.engine.timeline import Track
 from workbench.present import timeline
 from workbench.present.rows import Column
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.frame import Frame
+from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.screens.details import ObjectScreen
 from workbench.tui.state import StackState, not_watched
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -34,7 +34,7 @@ class TimelineScreen(Frame):
     App.-ascii TimelineScreen #changes { border-top: ascii $panel; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "faults", "Faults only")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "faults", "Faults only"), *MATCH_KEYS]
 
     faults_only = False
 

@@ -69,6 +69,7 @@ class Editor(WithNames, TextArea):
 
 class WhatIfScreen(Frame):
     stops = "what-if.stop-waiting"
+    writes = True
     name_in_trail = "What if"
 
     DEFAULT_CSS = """

@@ -240,6 +240,19 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
     def is_filtered(self) -> bool:
         return self._filter is not None
 
+    def move_to_match(self, by: int) -> bool:
+        """Puts the cursor on the next row that the filter itself finds, or the one before; round the ends of the table.
+
+        Rows that only lead to one are passed over. False where nothing is filtered, or nothing is found.
+        """
+        count = len(self._shown)
+        for step in range(1, count + 1) if self._filter is not None else ():
+            index = (self.cursor + by * step) % count
+            if self._filter is not None and self._filter(self._shown[index]):
+                self.cursor = index
+                return True
+        return False
+
     def toggle_mark(self, key: Key) -> None:
         self.marks ^= {key}
         self._last_marked = key if key in self.marks else None
