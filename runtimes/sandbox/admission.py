@@ -52,7 +52,9 @@ def check(review: Review) -> None:
 
 
 def _refuse(review: Review, why: str) -> ApiError:
-    return forbidden(review.resource.group, review.resource.plural, review.name, why)
+    """What has no name yet goes by what its name will begin with, or by none that is known."""
+    name = review.name or review.obj["metadata"].get("generateName") or "Unknown"
+    return forbidden(review.resource.group, review.resource.plural, name, why)
 
 
 # --- Namespaces ---

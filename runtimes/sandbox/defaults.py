@@ -114,6 +114,13 @@ def _fill(obj: Object, **values: Any) -> None:
             obj[name] = value
 
 
+def _fill_unset(obj: Object, **values: Any) -> None:
+    """Set what is absent or null: of fields that are pointers in the server an empty text is a value, and refused."""
+    for name, value in values.items():
+        if obj.get(name) is None:
+            obj[name] = value
+
+
 # --- pods ----------------------------------------------------------------------------------------------------------
 
 
@@ -344,7 +351,8 @@ def _node_status(status: Object) -> None:
 @_for(CORE + "PersistentVolume")
 def _persistent_volume(volume: Object) -> None:
     _fill(volume.setdefault("status", {}), phase="Pending")
-    _fill(volume.setdefault("spec", {}), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    _fill(volume.setdefault("spec", {}), persistentVolumeReclaimPolicy="Retain")
+    _fill_unset(volume["spec"], volumeMode="Filesystem")
 
 
 @_for(CORE + "PersistentVolumeClaim")
@@ -354,7 +362,7 @@ def _claim(claim: Object) -> None:
 
 @_for(CORE + "PersistentVolumeClaimSpec")
 def _claim_spec(spec: Object) -> None:
-    _fill(spec, volumeMode="Filesystem")
+    _fill_unset(spec, volumeMode="Filesystem")
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source and not reference and not _is_copied_from(source):
         del spec["dataSource"]  # only the newer field takes what else claims may be filled from
@@ -453,8 +461,10 @@ def _job(job: Object) -> None:
     meta = job.setdefault("metadata", {})
     if labels and not meta.get("labels"):
         meta["labels"] = dict(labels)
-    _fill(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
-    _fill(spec, podReplacementPolicy="Failed" if spec.get("podFailurePolicy") is not None else "TerminatingOrFailed")
+    _fill_unset(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
+    _fill_unset(
+        spec, podReplacementPolicy="Failed" if spec.get("podFailurePolicy") is not None else "TerminatingOrFailed"
+    )
 
 
 @_for(BATCH + "CronJob")
@@ -527,12 +537,12 @@ def _subject(subject: Object) -> None:
 
 @_for("io.k8s.api.scheduling.v1.PriorityClass")
 def _priority_class(priority_class: Object) -> None:
-    _fill(priority_class, preemptionPolicy="PreemptLowerPriority")
+    _fill_unset(priority_class, preemptionPolicy="PreemptLowerPriority")
 
 
 @_for("io.k8s.api.storage.v1.StorageClass")
 def _storage_class(storage_class: Object) -> None:
-    _fill(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+    _fill_unset(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
 @_for("io.k8s.api.storage.v1.CSIDriver")

@@ -59,7 +59,7 @@ def everything(state: State, resource: Resource, namespace: str | None, selectio
 def page(state: State, resource: Resource, namespace: str | None, selection: Selection, wanted: Page) -> ListResult:
     """Raises 400 for tokens and versions that cannot be read, 410 for forgotten ones, 504 for future ones."""
     after: ObjectKey | None = None
-    revision = _asked_revision(state, wanted)
+    revision = _asked_revision(state, resource, wanted)
     if wanted.continue_token:
         revision, after = _read_token(wanted)
         if revision < state.store.compacted:
@@ -86,7 +86,7 @@ def page(state: State, resource: Resource, namespace: str | None, selection: Sel
     return ListResult(items, str(at), _token(at, shown[-1][0]), remaining)
 
 
-def _asked_revision(state: State, wanted: Page) -> int | None:
+def _asked_revision(state: State, resource: Resource, wanted: Page) -> int | None:
     if wanted.version in ("", "0"):
         return None
     try:
@@ -94,7 +94,7 @@ def _asked_revision(state: State, wanted: Page) -> int | None:
     except ValueError as error:
         raise bad_request(f"invalid resource version: {error}") from error
     if asked > state.store.revision:
-        raise too_large(asked, state.store.revision)
+        raise too_large(asked, state.store.revision, resource)
     return asked if wanted.match == "Exact" else None
 
 
@@ -107,14 +107,16 @@ def parse_version(text: str) -> int:
     return int(text)
 
 
-def too_large(asked: int, current: int) -> ApiError:
+def too_large(asked: int, current: int, resource: Resource) -> ApiError:
+    """Events come from no cache that could be waited for."""
+    after = 0 if resource.kind == "Event" else 1
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return ApiError(
         504,
         "Timeout",
         f"Timeout: Too large resource version: {asked}, current: {current}",
-        {"causes": causes, "retryAfterSeconds": 1},
-        {"Retry-After": "1"},
+        {"causes": causes, **({"retryAfterSeconds": after} if after else {})},
+        {"Retry-After": str(after)} if after else {},
     )
 
 
@@ -173,6 +175,8 @@ def check_options(version: str, match: str, sends_initial: bool | None, is_watch
                 "resourceVersionMatch",
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             )
+            if match != "NotOlderThan":
+                unsupported('"NotOlderThan"')
         else:
             if not version:
                 forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")

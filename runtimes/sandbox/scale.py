@@ -103,6 +103,8 @@ def update(state: State, call: Call, body: Any) -> Object:
     kind = _kind()
     obj = writing.read_body(call, kind, body)
     _same_name(call, obj)
+    if obj["metadata"].get("namespace") not in (None, "", call.namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     parent = _parent(state, call.resource, call.namespace, call.name)
     before = _with_owners(call.resource, parent)
     return _store(state, call, parent, _tracked(state, call, kind, before, obj))
@@ -110,6 +112,10 @@ def update(state: State, call: Call, body: Any) -> Object:
 
 def _same_name(call: Call, obj: Object) -> None:
     name = obj["metadata"].get("name")
+    if not name:
+        raise bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
     if name != call.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 

@@ -269,6 +269,10 @@ def _paths(*paths: str, **others: Reader) -> dict[str, Reader]:
 
 
 _COMMON = _paths("metadata.name", "metadata.namespace")
+_NEVER_IN_A_NAMESPACE = frozenset(
+    {("", "nodes"), ("", "namespaces"), ("certificates.k8s.io", "certificatesigningrequests")}
+)
+"""Kinds that list the fields they are selected by themselves, without that one; other cluster-wide ones take it."""
 _EVENT = _paths(
     *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion")),
     "involvedObject.resourceVersion",
@@ -329,6 +333,8 @@ def parse_fields(text: str, resource: Resource) -> FieldSelector:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
         path, operator, raw = match.groups()
         value = re.sub(r"\\(.)", r"\1", raw)
+        if not path and not value:
+            continue  # it selects everything, as nothing does
         conditions.append((_reader(path, resource), value, operator == "!="))
         if path == "metadata.name" and operator != "!=":
             name = value
@@ -340,6 +346,8 @@ def _split_terms(text: str) -> list[str]:
 
 
 def _reader(path: str, resource: Resource) -> Reader:
+    if path == "metadata.namespace" and (resource.group, resource.plural) in _NEVER_IN_A_NAMESPACE:
+        raise _unsupported(path, resource)
     if path in _COMMON:
         return _COMMON[path]
     if resource.definition is not None:

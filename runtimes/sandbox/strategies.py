@@ -253,6 +253,21 @@ def _keep_node_ports(spec: JsonObject, before: JsonObject) -> None:
             port["nodePort"] = kept
 
 
+def _is_without_endpoints(spec: Object) -> bool:
+    """Headless without a selector: its addresses are somebody else's, of families that the cluster need not have."""
+    return spec.get("clusterIP") == "None" and not spec.get("selector")
+
+
+def _choose_families(spec: Object) -> None:
+    if not _is_without_endpoints(spec):
+        spec.setdefault("ipFamilyPolicy", "SingleStack")
+        spec.setdefault("ipFamilies", ["IPv4"])
+        return
+    families = spec.setdefault("ipFamilies", ["IPv4"])
+    if spec.setdefault("ipFamilyPolicy", "RequireDualStack") != "SingleStack" and len(families) == 1:
+        families.append("IPv6" if families == ["IPv4"] else "IPv4")
+
+
 def allocate_service(service: Object, old: Object | None, server: Server) -> None:
     """Fill in families, address and node ports. Raises 422 when what was asked for cannot be had."""
     spec = service["spec"]
@@ -262,11 +277,10 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
         spec["clusterIPs"] = [spec["clusterIP"]]
     elif spec.get("clusterIPs") and not spec.get("clusterIP") and old is None:
         spec["clusterIP"] = spec["clusterIPs"][0]
-    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+    if spec.get("ipFamilyPolicy") == "RequireDualStack" and not _is_without_endpoints(spec):
         why = "this cluster is not configured for dual-stack services"
         raise _refused(service, "spec.ipFamilyPolicy", '"RequireDualStack"', why)
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
-    spec.setdefault("ipFamilies", ["IPv4"])
+    _choose_families(spec)
     had = old["spec"].get("clusterIP") if old is not None else None
     if not spec.get("clusterIP"):
         address = free_address(server.store, server.rng)

@@ -99,7 +99,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     """From an object with owners recorded: what `create`, PUT of a missing object and apply have in common."""
     resource, metadata = call.resource, obj["metadata"]
     version = metadata.get("resourceVersion") or ""
-    if version.isdigit() and int(version):
+    if version.isdigit() and int(version) and not call.dry_run:  # it is the storage that refuses it
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     forbid_new_objects(resource, metadata.get("name") or "")
     stored = to_storage(obj, resource)
@@ -426,11 +426,15 @@ def _prepared(state: State, call: Call, new: Object, live: Object) -> Object:
 def _keep_identity(new: Object, live: Object) -> None:
     """What no client decides is taken over from before, whatever was sent."""
     metadata, before = new["metadata"], live["metadata"]
-    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if name in before:
-            metadata[name] = before[name]
-        else:
+    if "creationTimestamp" in before:
+        metadata["creationTimestamp"] = before["creationTimestamp"]
+    else:
+        metadata.pop("creationTimestamp", None)
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):  # what is sent of them is refused as a change
+        if metadata.get(name) is None:
             metadata.pop(name, None)
+            if name in before:
+                metadata[name] = before[name]
     metadata.setdefault("uid", before["uid"])
     if before.get("generateName") and "generateName" not in metadata:
         metadata["generateName"] = before["generateName"]

@@ -288,9 +288,9 @@ def _openapi_v2(accept: str) -> web.StreamResponse:
 
 
 def _warn_deprecated(request: Request) -> None:
-    resource = request.resource
+    resource, subresource = request.resource, request.address.subresource
     text = deprecation(resource)
-    if text:
+    if text and (not subresource or subresource in resource.subresources):
         request.warnings.append(text)
 
 

@@ -131,6 +131,8 @@ def check_verb(resource: Resource, address: Address, verb: str) -> None:
             raise method_not_allowed()
     if address.namespace is not None and not resource.namespaced:
         raise PlainFailure(404, "404 page not found\n") if resource.is_custom else no_resource()
+    if address.name and not {"get", "update", "patch", "delete"} & set(resource.verbs):
+        raise no_resource()  # questions have no name
     if verb not in resource.verbs or (verb == "create" and address.name):
         raise method_not_allowed()
     if verb in ("update", "patch", "delete") and not address.name:
@@ -181,7 +183,7 @@ def _get(request: Request) -> Reply:
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
         if asked > request.cluster.revision:
-            raise listing.too_large(asked, request.cluster.revision)
+            raise listing.too_large(asked, request.cluster.revision, request.resource)
     if request.wanted.shape == "PartialObjectMetadataList":
         what = f"*{_internal_kind(request.resource)}"
         text = f"you requested PartialObjectMetadataList, but the requested object is not a list ({what})"
@@ -192,6 +194,8 @@ def _get(request: Request) -> Reply:
 
 def _internal_kind(resource: Resource, is_list: bool = False) -> str:
     package = resource.group.split(".")[0] or "core"
+    if resource.kind == "Event":  # both groups have one inner kind
+        package = "core"
     return f"{package}.{resource.list_kind if is_list else resource.kind}"
 
 
@@ -243,7 +247,7 @@ def listed(request: Request, found: listing.ListResult) -> JsonObject:
             include = request.query.text("includeObject")
             return tables.of_list(resource, found.items, metadata, include, request.cluster.clock.now())
         case "PartialObjectMetadataList":
-            items = [partial_metadata(obj) for obj in found.items]
+            items = [partial_metadata(obj) for obj in found.items] or None
             head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
             return {**head, "metadata": metadata, "items": items}
         case "PartialObjectMetadata":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid, 
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.writing import User
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 SUBRESOURCES = ("binding", "eviction", "exec", "attach", "portforward", "proxy")
 
 
@@ -61,7 +63,7 @@ def _bind(cluster: Cluster, request: Request) -> Reply:
         raise ApiError(500, "", text)
     if not target.get("name"):
         raise ApiError(500, "", "target.name: Required value")
-    uid = metadata.get("uid")
+    uid = metadata.get("uid") if request.address.name else None  # the collection looks at no precondition
     dry_run = "All" in request.query.all("dryRun")
     cluster.bind(request.namespace, name, target["name"], uid=uid, dry_run=dry_run)
     return Reply(201, _success())
@@ -80,6 +82,8 @@ def _evict(cluster: Cluster, request: Request) -> Reply:
     name = request.address.name
     if ((body.get("metadata") or {}).get("name") or "") != name:
         raise bad_request("name in URL does not match name in Eviction object")
+    if (body.get("metadata") or {}).get("namespace") not in (None, "", request.namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     cluster.get("pods", request.namespace, name)  # what is not there is the first thing to be told
     read = delete_options(request.query, body.get("deleteOptions"))
     dry_run = read.dry_run or "All" in request.query.all("dryRun")
@@ -122,12 +126,20 @@ def _containers(pod: Object) -> list[str]:
 
 
 def _check_log_options(name: str, query: Query) -> None:
+    since = query.text("sinceTime")
+    if since and _TIME.fullmatch(since) is None:
+        layout = "2006-01-02T15:04:05Z07:00"
+        raise bad_request(f'parsing time "{since}" as "{layout}": cannot parse "{since}" as "2006"')
     rules = (("tailLines", 0, "must be greater than or equal to 0"), ("sinceSeconds", 1, "must be greater than 0"))
     causes = []
     for field, least, why in (*rules, ("limitBytes", 1, "must be greater than 0")):
         value = query.number(field)
         if value is not None and value < least:
             causes.append({"reason": "FieldValueInvalid", "message": f"Invalid value: {value}: {why}", "field": field})
+    if "stream" in query.values:  # of a feature gate that is off
+        causes.append(
+            {"reason": "FieldValueForbidden", "message": "Forbidden: may not be specified", "field": "stream"}
+        )
     if query.text("sinceSeconds") and query.text("sinceTime"):
         why = "at most one of `sinceTime` or `sinceSeconds` may be specified"
         causes.append({"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": "[]"})

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from kcl.records import dataclass, field
 from runtimes.sandbox.errors import ApiError, JsonObject
+from runtimes.sandbox.strategies import TEMPLATE_GENERATION
 
 JSON = "application/json"
 _FORMATS = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -137,4 +138,11 @@ def text_response(status: int, text: str) -> web.Response:
 
 
 def partial_metadata(obj: JsonObject) -> JsonObject:
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+    """Made of the server's inner objects, where a DaemonSet's count of templates is no annotation."""
+    metadata = obj["metadata"]
+    annotations = metadata.get("annotations") or {}
+    if obj.get("kind") == "DaemonSet" and TEMPLATE_GENERATION in annotations:
+        metadata = {key: value for key, value in metadata.items() if key != "annotations"}
+        left = {key: value for key, value in annotations.items() if key != TEMPLATE_GENERATION}
+        metadata |= {"annotations": left} if left else {}
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}

@@ -10,9 +10,10 @@ from urllib.parse import parse_qs, unquote
 from kcl.records import dataclass, field
 from runtimes.base.documents import DocumentError
 from runtimes.sandbox.api import protobuf, yaml_bodies
-from runtimes.sandbox.decode import DecodeError, YamlBody, parse_json
+from runtimes.sandbox.decode import DecodeError, YamlBody, check, parse_json
 from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid
 from runtimes.sandbox.limits import check_values
+from runtimes.sandbox.schema.registry import Registry
 
 PATCH_TYPES: Mapping[str, str] = {
     "application/json-patch+json": "json",
@@ -171,6 +172,10 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
     causes = _Causes("DeleteOptions")
     if body:
         _check_kind(body)
+        try:
+            check(Registry.load().kind("", "v1", "DeleteOptions"), body)
+        except DecodeError as error:
+            raise ApiError(500, "", str(error)) from error
         preconditions = body.get("preconditions") or {}
         grace, propagation = body.get("gracePeriodSeconds"), body.get("propagationPolicy")
         orphan, dry_run = body.get("orphanDependents"), body.get("dryRun") or []

@@ -7,17 +7,20 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from runtimes.sandbox.api.access import Attributes, allowed_by, rules_of
 from runtimes.sandbox.api.replies import Reply
+from runtimes.sandbox.api.requests import Query, write_options
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import JsonObject, bad_request, invalid, not_found
+from runtimes.sandbox.errors import JsonObject, bad_request, conflict, invalid, not_found
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.validate.causes import Causes
-from runtimes.sandbox.writing import User
+from runtimes.sandbox.writing import Call, FieldValidation, User, read_body
 
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
-SHORTEST_SECONDS = 600
+SHORTEST_SECONDS, LONGEST_SECONDS = 600, 2**32
 
 
 class Request(Protocol):
@@ -26,6 +29,8 @@ class Request(Protocol):
     cluster: Cluster
     user: User
     warnings: list[str]
+    resource: Resource
+    query: Query
 
     @property
     def namespace(self) -> str: ...
@@ -34,19 +39,36 @@ class Request(Protocol):
     def body(self, kind: str | None = None) -> Any: ...
 
 
+def _read(request: Request, group: str, kind: str) -> JsonObject:
+    """The question, decoded, with warnings about what it has beside. Raises 400 and 422."""
+    options = write_options(request.query, "CreateOptions", "")
+    asked = Call(
+        request.resource,
+        request.namespace,
+        "",
+        None,
+        request.user,
+        options.manager,
+        options.dry_run,
+        cast(FieldValidation, options.field_validation),
+        request.warnings,
+    )
+    return read_body(asked, Registry.load().kind(group, "v1", kind), request.body(kind))
+
+
 def _head(group: str, kind: str) -> JsonObject:
     return {"kind": kind, "apiVersion": f"{group}/v1"}
 
 
 def _self_subject(request: Request) -> Reply:
-    request.body("SelfSubjectReview")
+    _read(request, AUTHENTICATION, "SelfSubjectReview")
     metadata = {"creationTimestamp": request.cluster.now}
     body = {
         **_head(AUTHENTICATION, "SelfSubjectReview"),
         "metadata": metadata,
         "status": {"userInfo": request.user.info()},
     }
-    return Reply(201, body)
+    return Reply(201, body, request.warnings)
 
 
 def _access(request: Request) -> Reply:
@@ -55,9 +77,10 @@ def _access(request: Request) -> Reply:
         "subjectaccessreviews": "SubjectAccessReview",
         "localsubjectaccessreviews": "LocalSubjectAccessReview",
     }[request.address.plural]
-    spec = request.body(kind).get("spec") or {}
+    asked = _read(request, AUTHORIZATION, kind)
+    spec = asked.get("spec") or {}
     wanted, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    _check_access(request, kind, spec)
+    _check_access(request, kind, spec, asked["metadata"])
     user = request.user
     if kind != "SelfSubjectAccessReview":
         user = User(spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "")
@@ -66,10 +89,11 @@ def _access(request: Request) -> Reply:
     if why:
         status["reason"] = why
     metadata = {"namespace": request.namespace} if request.namespace else {}
-    return Reply(201, {**_head(AUTHORIZATION, kind), "metadata": metadata, "spec": spec, "status": status})
+    body = {**_head(AUTHORIZATION, kind), "metadata": metadata, "spec": spec, "status": status}
+    return Reply(201, body, request.warnings)
 
 
-def _check_access(request: Request, kind: str, spec: JsonObject) -> None:
+def _check_access(request: Request, kind: str, spec: JsonObject, metadata: JsonObject) -> None:
     """Raises 422; the real server leaves the kind out of these."""
     wanted, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     found = Causes()
@@ -88,6 +112,11 @@ def _check_access(request: Request, kind: str, spec: JsonObject) -> None:
             found.invalid("spec.resourceAttributes.namespace", wanted.get("namespace", ""), text)
         if other is not None:
             found.invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request")
+    left = {key: value for key, value in metadata.items() if key not in ("managedFields", "creationTimestamp")}
+    if kind == "LocalSubjectAccessReview":
+        left.pop("namespace", None)
+    if left:
+        found.invalid("metadata", left, "must be empty")
     if found:
         texts = [f"{each['field']}: {each['message']}" for each in found]
         listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -111,7 +140,7 @@ def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | Non
 
 
 def _rules(request: Request) -> Reply:
-    spec = request.body("SelfSubjectRulesReview").get("spec") or {}
+    spec = _read(request, AUTHORIZATION, "SelfSubjectRulesReview").get("spec") or {}
     if not spec.get("namespace"):
         raise bad_request("no namespace on request")
     resource_rules, other_rules = [], []
@@ -124,31 +153,47 @@ def _rules(request: Request) -> Reply:
             resource_rules.append({key: rule[key] for key in names if key in rule})
     status = {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": False}
     body = {**_head(AUTHORIZATION, "SelfSubjectRulesReview"), "metadata": {}, "spec": {}, "status": status}
-    return Reply(201, body)
+    return Reply(201, body, request.warnings)
 
 
 def _token_review(request: Request) -> Reply:
-    body = request.body("TokenReview")
+    body = _read(request, AUTHENTICATION, "TokenReview")
     spec, metadata = body.get("spec") or {}, body.get("metadata") or {}
     if not spec.get("token"):
         raise bad_request("token is required for TokenReview in authentication")
     # tokens are compared at the edge and not kept here: what is asked about is only ever unknown
     status = {"user": {}, "error": "invalid bearer token"}
-    return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": metadata, "spec": spec, "status": status})
+    answer = {**_head(AUTHENTICATION, "TokenReview"), "metadata": metadata, "spec": spec, "status": status}
+    return Reply(201, answer, request.warnings)
 
 
 def request_token(request: Request) -> Reply:
     """A token that looks like a service account's; the sandbox itself takes none of them."""
     name, namespace = request.address.name, request.namespace
+    asked = _read(request, AUTHENTICATION, "TokenRequest")
+    spec, given = dict(asked.get("spec") or {}), asked["metadata"]
+    if given.get("namespace") not in (None, "", namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if given.get("name") not in (None, "", name):
+        what = f'Invalid value: "{given["name"]}": must match the service account name if specified'
+        cause = {"reason": "FieldValueInvalid", "message": what, "field": "metadata.name"}
+        raise invalid(AUTHENTICATION, "TokenRequest", name, [cause])
     account = request.cluster.find("serviceaccounts", namespace, name)
-    spec = dict(request.body("TokenRequest").get("spec") or {})
     if account is None:
         raise not_found("", "serviceaccounts", name)
     seconds = spec.get("expirationSeconds") or 3600
-    if seconds < SHORTEST_SECONDS:
-        what = f"Invalid value: {seconds}: may not specify a duration less than 10 minutes"
+    problem = (
+        "less than 10 minutes"
+        if seconds < SHORTEST_SECONDS
+        else "larger than 2^32 seconds"
+        if seconds > LONGEST_SECONDS
+        else ""
+    )
+    if problem:
+        what = f"Invalid value: {seconds}: may not specify a duration {problem}"
         cause = {"reason": "FieldValueInvalid", "message": what, "field": "spec.expirationSeconds"}
         raise invalid(AUTHENTICATION, "TokenRequest", "", [cause])
+    _check_bound(request, spec.get("boundObjectRef"))
     now = request.cluster.clock.now().astimezone(UTC)
     expiry = now + timedelta(seconds=seconds)
     audiences = spec.get("audiences") or ["https://127.0.0.1/"]
@@ -171,6 +216,27 @@ def request_token(request: Request) -> Reply:
             "status": {"token": _unsigned(claims), "expirationTimestamp": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")},
         },
     )
+
+
+def _check_bound(request: Request, bound: JsonObject | None) -> None:
+    """What a token ends with has to be there. Raises 400, 404 and 409."""
+    if bound is None:
+        return
+    kind, version, name = (str(bound.get(key) or "") for key in ("kind", "apiVersion", "name"))
+    plural = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}.get(kind) if version == "v1" else None
+    if plural is None:
+        group, _, short = version.rpartition("/")
+        raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
+    found = request.cluster.find(plural, "" if kind == "Node" else request.namespace, name)
+    if found is None:
+        raise not_found("", plural, name)
+    uid = bound.get("uid")
+    if uid and uid != found["metadata"]["uid"]:
+        why = (
+            f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        raise conflict("", kind, name, why)
 
 
 def _unsigned(claims: JsonObject) -> str:

@@ -18,15 +18,18 @@ from runtimes.sandbox.errors import JsonObject, bad_request
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import version_of
 from runtimes.sandbox.store import Object, copied
-from runtimes.sandbox.strategies import TEMPLATE_GENERATION
 from runtimes.sandbox.versions import is_stored_version, to_storage
 
 _NAME_AND_AGE = "/v1/configmaps"
 
 
+def _key(resource: Resource) -> str:
+    return f"{resource.group}/{resource.version}/{resource.plural}"
+
+
 def columns_of(resource: Resource) -> list[JsonObject]:
     known = read("discovery")["columns"]
-    key = f"{resource.group}/{resource.version}/{resource.plural}"
+    key = _key(resource)
     if resource.definition is None:
         if key in known:
             return list(known[key])
@@ -124,8 +127,14 @@ def of_list(
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": columns_of(resource),
-        "rows": [_row(resource, obj, include, now) for obj in items],
+        "rows": [_row(resource, obj, include, now) for obj in items] or _no_rows(resource),
     }
+
+
+def _no_rows(resource: Resource) -> list[JsonObject] | None:
+    """Kinds without columns of their own are written by other code of the server, which begins with no list."""
+    is_plain = [each["name"] for each in columns_of(resource)] == ["Name", "Created At"]
+    return None if is_plain else []
 
 
 def of_one(resource: Resource, obj: Object, include: str, now: datetime, with_columns: bool = True) -> JsonObject:
@@ -166,15 +175,5 @@ def _row(resource: Resource, obj: Object, include: str, now: datetime) -> JsonOb
         case "Object":
             row["object"] = obj
         case _:
-            row["object"] = partial_metadata(_without_template_generation(obj))
+            row["object"] = partial_metadata(obj)
     return row
-
-
-def _without_template_generation(obj: Object) -> Object:
-    """Rows are made of the server's inner objects, where the count is no annotation."""
-    annotations = obj["metadata"].get("annotations") or {}
-    if obj.get("kind") != "DaemonSet" or TEMPLATE_GENERATION not in annotations:
-        return obj
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
-    left = {key: value for key, value in annotations.items() if key != TEMPLATE_GENERATION}
-    return {**obj, "metadata": {**metadata, "annotations": left} if left else metadata}

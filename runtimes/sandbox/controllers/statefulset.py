@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from runtimes.sandbox.controllers import revisions
 from runtimes.sandbox.controllers.base import PASS_SECONDS, Controller, Key, key_of
@@ -109,6 +109,7 @@ class StatefulSets(Controller):
                 and pod is not min(unhealthy, key=lambda each: ordinal(found, each) or 0)
             ):
                 return
+            self._own_claims(found, pod, is_surplus=True)
             self._delete(found, pod)
             if in_order:
                 return
@@ -117,6 +118,9 @@ class StatefulSets(Controller):
     def _tend(self, found: Object, current: Object, update: Object, number: int, pod: Object | None) -> bool:
         """True if this one is not yet as it should be."""
         if pod is None:
+            if self._has_claims_of_another(found, number):
+                self.enqueue(key_of(found), after=PASS_SECONDS)  # they go with a pod of that name that is gone
+                return True
             self._make(found, current if self._stays_behind(found, number) else update, number)
             return True
         if is_finished(pod):
@@ -124,6 +128,7 @@ class StatefulSets(Controller):
                 self._delete(found, pod)
             return True
         self._make_claims(found, pod)
+        self._own_claims(found, pod, is_surplus=False)
         return is_going(pod) or not self._is_up(found, pod)
 
     def _is_up(self, found: Object, pod: Object) -> bool:
@@ -187,6 +192,36 @@ class StatefulSets(Controller):
             self.event(found, "Warning", "FailedCreate", f"{what} failed error: {error.message}")
             raise
         self.event(found, "Normal", "SuccessfulCreate", f"{what} successful")
+
+    def _claims(self, found: Object, pod_name: str) -> Iterator[Object]:
+        for template in found["spec"].get("volumeClaimTemplates") or ():
+            name = f"{template['metadata']['name']}-{pod_name}"
+            claimed = self.hands.find("persistentvolumeclaims", found["metadata"]["namespace"], name)
+            if claimed is not None:
+                yield claimed
+
+    def _has_claims_of_another(self, found: Object, number: int) -> bool:
+        claims = self._claims(found, f"{found['metadata']['name']}-{number}")
+        owners = (owner for each in claims for owner in each["metadata"].get("ownerReferences") or ())
+        return any(owner["kind"] == "Pod" for owner in owners)
+
+    def _own_claims(self, found: Object, pod: Object, *, is_surplus: bool) -> None:
+        """Whoever owns a claim takes it along: the pod when the set is scaled down, the set when it is deleted, each
+        where the set says so. Who says Retain gives it up."""
+        retention = found["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+        wanted: list[Object] = []
+        if is_surplus and retention.get("whenScaled") == "Delete":
+            wanted = [reference_to({"apiVersion": "v1", "kind": "Pod", **pod})]
+        elif retention.get("whenDeleted") == "Delete":
+            wanted = [reference_to(found)]
+        ours = (("StatefulSet", found["metadata"]["name"]), ("Pod", pod["metadata"]["name"]))
+        for claimed in self._claims(found, pod["metadata"]["name"]):
+            had = claimed["metadata"].get("ownerReferences") or []
+            owners = [each for each in had if (each["kind"], each["name"]) not in ours] + wanted
+            if owners != had:
+                changed = copied(claimed)
+                changed["metadata"]["ownerReferences"] = owners
+                self.hands.update("persistentvolumeclaims", changed)
 
     def _make_claims(self, found: Object, pod: Object) -> None:
         namespace, name = found["metadata"]["namespace"], pod["metadata"]["name"]

@@ -298,6 +298,9 @@ def _merge_ordered_lists(original: Map, patch: Map, type_: Type | None) -> None:
             raise _wrong_form("[]interface {}", order)
         name = _named_list(directive, SET_ORDER)
         field = _field(type_, name)
+        if field is None and type_ is not None and type_.map is not None and type_.map.fields:
+            struct = type_.go.rpartition(".")[2]
+            raise failed(f'unable to find api field in struct {struct} for the json field "{name}"')
         key = field.merge_key if field is not None else ""
         held, sent = original.get(name), patch.get(name)
         for holder in (original, patch):

@@ -72,13 +72,13 @@ def go_structs(modules: Path) -> dict[str, list[Member]]:
 
 
 def spelled(go: str, package: str) -> str:
-    """A type with the package in front of its names, as Go prints it."""
+    """A type with the package in front of its names, as Go prints it: the package's own name, no alias."""
 
     def qualify(found: re.Match[str]) -> str:
         word = found[0]
         return word if word in SCALARS or word in ("map", "interface") else f"{package}.{word}"
 
-    return re.sub(r"(?<![\w.])\w+(?![\w.])|(?<=\])\w+(?!\.)", qualify, go.replace("metav1.", "v1."))
+    return re.sub(r"(?<![\w.])\w+(?![\w.])|(?<=\])\w+(?!\.)", qualify, re.sub(r"\b(?:core|api|meta)v1\.", "v1.", go))
 
 
 def inlined(go: str, prefix: str, structs: dict[str, list[Member]]) -> str:

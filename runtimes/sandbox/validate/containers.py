@@ -279,7 +279,10 @@ def _env_from(causes: Causes, sources: list[Object], path: str) -> None:
             if source.get(name) is not None:
                 count += 1
                 target = source[name].get("name", "")
-                causes.invalid_each(f"{here}.{name}.name", target, names.subdomain(target))
+                if not target:
+                    causes.required(f"{here}.{name}.name")
+                else:
+                    causes.invalid_each(f"{here}.{name}.name", target, names.subdomain(target))
         if count == 0:
             causes.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif count > 1:

@@ -34,7 +34,9 @@ def job(causes: Causes, obj: Object) -> None:
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
         count = spec["completions"]
         last = f"{metadata.get('name', '')}-{count - 1}"
-        causes.invalid_each("metadata.name", metadata.get("name", ""), label(last) if count > 0 else [])
+        if count > 0 and label(last):
+            why = f"will not able to create pod with invalid DNS label: {last}"
+            causes.invalid("metadata.name", metadata.get("name", ""), why)
 
 
 def _generated(causes: Causes, spec: Object, metadata: Object) -> None:

@@ -386,7 +386,9 @@ def priority_class(causes: Causes, obj: Object) -> None:
     elif obj.get("value", 0) > HIGHEST_PRIORITY:
         causes.forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}")
     policies = ("PreemptLowerPriority", "Never")
-    if obj.get("preemptionPolicy") not in (None, *policies):
+    if obj.get("preemptionPolicy") == "":
+        causes.required("preemptionPolicy")
+    elif obj.get("preemptionPolicy") not in (None, *policies):
         causes.not_supported("preemptionPolicy", obj["preemptionPolicy"], policies)
 
 
@@ -408,7 +410,7 @@ def storage_class(causes: Causes, obj: Object) -> None:
                 causes.required(f"allowedTopologies[{index}].matchLabelExpressions[{at}].values")
     if "" in (obj.get("parameters") or {}):
         causes.invalid("parameters", "", "field can not be empty.")
-    if obj.get("reclaimPolicy") not in (None, "Delete", "Retain"):
+    if obj.get("reclaimPolicy") not in (None, "", "Delete", "Retain"):
         causes.not_supported("reclaimPolicy", obj["reclaimPolicy"], ("Delete", "Retain"))
     modes = ("Immediate", "WaitForFirstConsumer")
     if obj.get("volumeBindingMode") is None:

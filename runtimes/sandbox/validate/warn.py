@@ -91,6 +91,9 @@ def _pod_spec(spec: Object, path: str) -> list[str]:
         if constraint.get("labelSelector") is None:
             here = f"{path}.topologySpreadConstraints[{index}].labelSelector"
             found.append(f"{here}: a null labelSelector results in matching no pod")
+    for volume in spec.get("volumes") or []:
+        if any(not source for source in (volume.get("projected") or {}).get("sources") or []):
+            found.append(f'volume "{volume.get("name", "")}" (Projected) has no sources provided')
     found += _doubled(spec.get("hostAliases") or [], "ip", f"{path}.hostAliases")
     found += _doubled(spec.get("imagePullSecrets") or [], "name", f"{path}.imagePullSecrets")
     for index, secret in enumerate(spec.get("imagePullSecrets") or []):

@@ -26,6 +26,40 @@ def test_parallel_stateful_pods_do_not_wait_for_one_another(world: World) -> Non
     assert sorted(pod["metadata"]["name"] for pod in world.pods()) == ["db-0", "db-1", "db-2"]
 
 
+def test_claims_go_with_whom_the_set_says(world: World) -> None:
+    """As a real controller does it: the pod that is one too many owns its claim, and takes it along."""
+    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+                                                      "resources": {"requests": {"storage": "1Gi"}}}}]  # fmt: skip
+    spec = {"replicas": 2, "serviceName": "db", "selector": SELECTOR, "template": template("db:1"),
+            "podManagementPolicy": "Parallel", "volumeClaimTemplates": claims,
+            "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Retain"}}  # fmt: skip
+    world.create("statefulsets.apps", {"metadata": {"name": "db"}, "spec": spec})
+
+    def owners() -> dict[str, list[str]]:
+        found = world.cluster.list("persistentvolumeclaims", "default").items
+        return {e["metadata"]["name"]: [o["kind"] for o in e["metadata"].get("ownerReferences", ())] for e in found}
+
+    world.pass_seconds(2)
+    assert owners() == {"data-db-0": [], "data-db-1": []}
+    world.patch(
+        "statefulsets.apps", "db", {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}}
+    )
+    world.pass_seconds(1)
+    assert owners() == {"data-db-0": ["StatefulSet"], "data-db-1": ["StatefulSet"]}
+    uid = world.get("persistentvolumeclaims", "data-db-1")["metadata"]["uid"]
+    world.patch("statefulsets.apps", "db", {"spec": {"replicas": 1}})
+    world.pass_seconds(5)
+    assert owners() == {"data-db-0": ["StatefulSet"]}
+    world.patch("statefulsets.apps", "db", {"spec": {"replicas": 2}})
+    world.pass_seconds(20)
+    assert owners() == {"data-db-0": ["StatefulSet"], "data-db-1": ["StatefulSet"]}
+    assert world.get("persistentvolumeclaims", "data-db-1")["metadata"]["uid"] != uid, "it went with its pod"
+    retained = {"whenScaled": "Retain", "whenDeleted": "Retain"}
+    world.patch("statefulsets.apps", "db", {"spec": {"replicas": 0, "persistentVolumeClaimRetentionPolicy": retained}})
+    world.pass_seconds(20)
+    assert owners().keys() == {"data-db-0", "data-db-1"} and not world.pods()
+
+
 def test_a_daemon_set_surges_before_it_takes_the_old_pod_away(world: World) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     spec = {"selector": SELECTOR, "template": template(), "updateStrategy": strategy}
