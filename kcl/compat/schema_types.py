@@ -190,7 +190,7 @@ def symbols(view: View, names: Mapping[str, str], into: LoadPackageResult) -> No
         into.pkg_scope_map[path] = root
         for name, binding in package_scope.names.items():
             of = binding.type
-            if isinstance(of, types.ModuleType):
+            if isinstance(of, scopes.ModuleType):
                 continue
             is_schema = isinstance(of, types.SchemaType) and not of.is_instance
             kind = "Schema" if is_schema else "TypeAlias" if binding.kind is scopes.Kind.ALIAS else "Value"
@@ -207,7 +207,7 @@ def symbols(view: View, names: Mapping[str, str], into: LoadPackageResult) -> No
 def _scopes(view: View) -> dict[str, scopes.Scope]:
     found = {MAIN_PACKAGE: view.recorder.top}
     for module in view.recorder.modules.values():
-        if isinstance(module, types.ModuleType) and module.scope is not None:
+        if isinstance(module, scopes.ModuleType) and module.scope is not None:
             found.setdefault(module.path, module.scope)
     return found
 

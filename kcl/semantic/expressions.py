@@ -8,6 +8,7 @@ from typing import Any, Final
 from kcl.diagnostics import Span
 from kcl.semantic.configurations import Configurations
 from kcl.semantic.names import dotted
+from kcl.semantic.scopes import ModuleType
 from kcl.semantic.signatures import LibraryTypes
 from kcl.semantic.state import Rules
 from kcl.semantic.types import (
@@ -22,7 +23,6 @@ from kcl.semantic.types import (
     FunctionType,
     ListType,
     LiteralType,
-    ModuleType,
     MultiplierType,
     Parameter,
     SchemaType,

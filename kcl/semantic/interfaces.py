@@ -11,14 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from kcl.memo.digest import blake2b
-from kcl.semantic.scopes import Scope
+from kcl.semantic.scopes import ModuleType, Scope
 from kcl.semantic.types import (
     Attribute,
     DictType,
     FunctionType,
     ListType,
     LiteralType,
-    ModuleType,
     MultiplierType,
     SchemaInfo,
     SchemaType,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from kcl.diagnostics import Code, Label, Span
-from kcl.semantic.scopes import Kind, is_private
+from kcl.semantic.scopes import Kind, ModuleType, is_private
 from kcl.semantic.signatures import function_type
 from kcl.semantic.state import Place, State
 from kcl.semantic.suggestions import did_you_mean, listed, similar
@@ -23,7 +23,6 @@ from kcl.semantic.types import (
     FunctionType,
     ListType,
     LiteralType,
-    ModuleType,
     MultiplierType,
     Parameter,
     SchemaInfo,

@@ -31,11 +31,11 @@ from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.semantic.remembered import Remembered, effect, repeat, surroundings, words
 from kcl.semantic.schemas import Schemas
-from kcl.semantic.scopes import Binding, Kind, Scope, is_private
+from kcl.semantic.scopes import Binding, Kind, ModuleType, Scope, is_private
 from kcl.semantic.signatures import LibraryTypes
 from kcl.semantic.state import Rules
 from kcl.semantic.statements import mutable_note
-from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
+from kcl.semantic.types import ANY, FunctionType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
 
 

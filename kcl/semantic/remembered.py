@@ -13,13 +13,12 @@ from typing import Final
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field, fields
-from kcl.semantic.scopes import Binding, Kind, Scope
+from kcl.semantic.scopes import Binding, Kind, ModuleType, Scope
 from kcl.semantic.types import (
     DictType,
     FunctionType,
     ListType,
     LiteralType,
-    ModuleType,
     MultiplierType,
     SchemaType,
     Type,

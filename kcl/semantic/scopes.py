@@ -1,4 +1,4 @@
-"""What names mean: bindings, and the scopes that hold them."""
+"""What names mean: bindings, the scopes that hold them, and the type of what stands for a whole scope."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass
-from kcl.semantic.types import Type
+from kcl.semantic.types import MODULE_FLAG, Type
 
 
 def is_private(name: str) -> bool:
@@ -57,3 +57,19 @@ class Scope:
             scopes.append(scope)
             scope = scope.parent
         return list(dict.fromkeys(name for scope in reversed(scopes) for name in scope.names))
+
+
+class ModuleType(Type):
+    """An imported package (`scope` holds what it declares), or a module of the library or a plugin (None)."""
+
+    __slots__ = ("named", "path", "scope")
+
+    def __init__(self, path: str, scope: Scope | None, named: str | None = None) -> None:
+        """`named` is how the import names it, where that is another way to the same package."""
+        self.flags = MODULE_FLAG
+        self.path = path
+        self.scope = scope
+        self.named = named or path
+
+    def __str__(self) -> str:
+        return f"module '{self.named}'"

@@ -7,14 +7,11 @@ a literal's type carries its value (`int(1)`), a variable never has such a type 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field
 from kcl.syntax import ast
-
-if TYPE_CHECKING:
-    from kcl.semantic.scopes import Scope
 
 NONE_FLAG: Final = 1
 ANY_FLAG: Final = 2
@@ -270,22 +267,6 @@ class FunctionType(Type):
 
 
 VARIADIC: Final = FunctionType((), ANY, variadic=True)
-
-
-class ModuleType(Type):
-    """An imported package (`scope` holds what it declares), or a module of the library or a plugin (None)."""
-
-    __slots__ = ("named", "path", "scope")
-
-    def __init__(self, path: str, scope: Scope | None, named: str | None = None) -> None:
-        """`named` is how the import names it, where that is another way to the same package."""
-        self.flags = MODULE_FLAG
-        self.path = path
-        self.scope = scope
-        self.named = named or path
-
-    def __str__(self) -> str:
-        return f"module '{self.named}'"
 
 
 @dataclass(slots=True)

@@ -27,7 +27,6 @@ KNOWN: Mapping[str, frozenset[str]] = {
             "kcl.evaluator.schemas -> kcl.evaluator.statements",
             "kcl.evaluator.scopes -> kcl.evaluator.schemas",
             "kcl.evaluator.type_lowering -> kcl.evaluator.schemas",
-            "kcl.semantic.types -> kcl.semantic.scopes",
         }
     )
 }

@@ -14,14 +14,13 @@ from kcl.loader.program import ImportKind
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.semantic.scopes import Kind as Bound
-from kcl.semantic.scopes import is_private
+from kcl.semantic.scopes import ModuleType, is_private
 from kcl.semantic.statements import assigned_names
 from kcl.semantic.types import (
     ANY,
     DictType,
     FunctionType,
     LiteralType,
-    ModuleType,
     SchemaInfo,
     SchemaType,
     Type,

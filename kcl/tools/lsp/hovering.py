@@ -6,7 +6,8 @@ import os
 from typing import Final
 
 from kcl.records import dataclass
-from kcl.semantic.types import FunctionType, ModuleType, SchemaType, Type, widened
+from kcl.semantic.scopes import ModuleType
+from kcl.semantic.types import FunctionType, SchemaType, Type, widened
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.tools.checked import LIBRARY

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from kcl.loader.program import ImportKind, Module
 from kcl.patterns import pattern
 from kcl.records import dataclass
+from kcl.semantic.scopes import ModuleType
 from kcl.semantic.types import (
     ANY,
     DictType,
     FunctionType,
-    ModuleType,
     SchemaInfo,
     SchemaType,
     Type,

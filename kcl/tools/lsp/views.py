@@ -8,8 +8,8 @@ from kcl.caches import ParseCache
 from kcl.evaluator.evaluate import rules_of
 from kcl.loader.program import MAIN_PACKAGE, Module, Package, Program
 from kcl.records import dataclass
-from kcl.semantic.scopes import Scope
-from kcl.semantic.types import ANY, ModuleType, SchemaInfo, Type
+from kcl.semantic.scopes import ModuleType, Scope
+from kcl.semantic.types import ANY, SchemaInfo, Type
 from kcl.syntax import ast
 from kcl.syntax.walking import children
 from kcl.tools.checked import Analysis
