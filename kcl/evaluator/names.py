@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from kcl.diagnostics import Code
 from kcl.evaluator.lexical import Scope, in_schema
@@ -10,9 +10,6 @@ from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Where
 from kcl.evaluator.value import UNDEFINED, ModuleValue, Value, ValueFailure
 from kcl.loader.program import Import, ImportKind
 from kcl.syntax import ast
-
-if TYPE_CHECKING:
-    from kcl.evaluator.scopes import PackageScope
 
 
 def imported_module(module: ModuleContext, alias: str) -> Import | None:
@@ -47,7 +44,7 @@ def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
     module, name = scope.module, node.id
     package = module.scope
     if name in package.setters:
-        return _variable(package, name)
+        return _variable(package.read, name)
     if name in package.types or name in package.aliases:
         value = package.member(name)
         return lambda environment: value
@@ -62,8 +59,7 @@ def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
     return lambda environment: UNDEFINED
 
 
-def _variable(package: PackageScope, name: str) -> Evaluate:
-    read = package.read
+def _variable(read: Callable[[str], Value], name: str) -> Evaluate:
     return lambda environment: read(name)
 
 
@@ -78,7 +74,7 @@ def module_member(imported: Import, node: ast.Selector, scope: Scope) -> Evaluat
             type_ = package.member(name)
             return lambda environment: type_
         if name in package.setters:
-            return _variable(package, name)
+            return _variable(package.read, name)
     else:
         try:
             members = runtime.library.modules.get(imported.package, {})

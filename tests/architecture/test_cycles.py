@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 KNOWN: Mapping[str, frozenset[str]] = {
     "kcl": frozenset(
         {
-            "kcl.evaluator.names -> kcl.evaluator.scopes",
             "kcl.evaluator.runtime -> kcl.evaluator.functions",
             "kcl.evaluator.runtime -> kcl.evaluator.lexical",
             "kcl.evaluator.runtime -> kcl.evaluator.schemas",
