@@ -319,6 +319,27 @@ def test_names_of_a_repository() -> None:
     assert found == [("server.k", "Server")]
 
 
+def test_two_repositories_in_one_editor_are_kept_apart() -> None:
+    text = "import base\nx = base.Server {\n    common = 1\n}\n"
+    files = {}
+    for name, type_ in (("one", "int"), ("two", "str")):
+        files[f"/{name}/kcl.mod"] = f'[package]\nname = "{name}"\n'
+        files[f"/{name}/base/server.k"] = f"schema Server:\n    {name}: int = 1\n    common: {type_}\n"
+    session = session_of(text, "/one/main.k", files | {"/two/main.k": text})
+    session.open("/two/main.k", text, 1)
+    found = session.diagnostics()
+    assert found is not None
+    assert {path: len(items) for path, items in found.by_path.items()} == {"/one/main.k": 0, "/two/main.k": 1}
+    for name in ("one", "two"):
+        view = view_of(session, f"/{name}/main.k")
+        declared = referring.definition(view, text.index("Server"))
+        assert declared is not None
+        assert declared.path == f"/{name}/base/server.k"
+        edits = referring.renamed(session, f"/{name}/main.k", text.index("common"), "shared")
+        assert isinstance(edits, dict)
+        assert set(edits) == {f"/{name}/base/server.k", f"/{name}/main.k"}
+
+
 def at(text: str, word: str, after: str = "") -> dict[str, int]:
     place = Lines(text).place(text.index(word, text.index(after)) + 1)
     return {"line": place.line, "character": place.column}
