@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, suppress
@@ -259,7 +260,35 @@ def _trimmed(live: Object) -> Object:
     metadata = {name: value for name, value in (live.get("metadata") or {}).items() if name != "managedFields"}
     if live.get("kind") in ("Secret", "ConfigMap"):
         return {"apiVersion": live.get("apiVersion"), "kind": live["kind"], "metadata": metadata}
+    if "involvedObject" in live:
+        return _trimmed_event(live, metadata)
     return {**live, "metadata": metadata}
+
+
+_OF_EVENTS = (
+    "apiVersion", "kind", "type", "reason", "message", "count", "series", "firstTimestamp", "lastTimestamp",
+    "eventTime",
+)  # fmt: skip
+_REPEATED = frozenset({"apiVersion", "kind", "type", "reason", "namespace"})
+
+
+def _trimmed_event(live: Object, metadata: Object) -> Object:
+    """There may be a hundred thousand: what is not read is left out, and what all say is there once."""
+    named = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+             if key in metadata}  # fmt: skip
+    about = live["involvedObject"]
+    kept = {key: _once(key, live[key]) for key in _OF_EVENTS if live.get(key) is not None}
+    kept["metadata"] = {key: _once(key, value) for key, value in named.items()}
+    kept["involvedObject"] = (
+        {key: _once(key, about[key]) for key in ("apiVersion", "kind", "namespace", "name", "uid") if key in about}
+        if isinstance(about, dict)
+        else about
+    )
+    return kept
+
+
+def _once(key: str, value: Any) -> Any:
+    return sys.intern(value) if key in _REPEATED and type(value) is str else value
 
 
 def _uid(live: Object) -> str:

@@ -105,7 +105,12 @@ class RolloutLog:
         """Returns what is there, and its records."""
         found = await self._kept.find(self._id)
         if found is None:
-            raise ReleaseFailure("its record is gone", where=f"rollout {self._id} in {self._kept.where}")
+            raise ReleaseFailure(
+                "its record is gone",
+                where=f"rollout {self._id} in {self._kept.where}",
+                hint="nothing more is written: look what was applied (wb release list STACK); then wb rollout start "
+                "begins again, or wb rollback STACK goes back",
+            )
         try:
             records = found.load()
             stands(records, self._id)

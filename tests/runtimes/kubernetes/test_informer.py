@@ -135,3 +135,25 @@ async def test_secrets_are_not_kept(tmp_path: Path) -> None:
     async with _informed(tmp_path, script) as informer:
         assert list(informer.objects) == ["uid-a"]
         assert "dmFsdWU=" not in repr(informer.objects)
+
+
+async def test_of_events_is_held_what_is_read_and_what_all_say_once(tmp_path: Path) -> None:
+    """There may be a hundred thousand of them."""
+
+    def event(name: str) -> dict[str, Any]:
+        about = {"kind": "Pod", "namespace": "shop", "name": name, "uid": f"of-{name}", "fieldPath": "spec.x"}
+        times = {"firstTimestamp": "2026-11-26T10:00:00Z", "lastTimestamp": "2026-11-26T10:00:01Z", "eventTime": None}
+        said = {"reason": "Back-Off", "message": f"of {name}", "type": "Warning", "count": 3, "series": {"count": 2}}
+        source = {"source": {"component": "kubelet", "host": "n"}, "reportingComponent": "kubelet"}
+        return _pod(name, 12, kind="Event", involvedObject=about, **said, **times, **source)
+
+    script = Script([[[event("a")]]], [[{"type": "ADDED", "object": event("b")}]])
+    async with _informed(tmp_path, script) as informer:
+        a, b = informer.objects["uid-a"], informer.objects["uid-b"]
+    whole = event("b")
+    left_out = ("source", "reportingComponent", "eventTime")
+    assert {key: each for key, each in b.items() if key not in ("apiVersion", "kind")} == {
+        **{key: each for key, each in whole.items() if key not in (*left_out, "kind")},
+        "involvedObject": {key: each for key, each in whole["involvedObject"].items() if key != "fieldPath"},
+    }
+    assert a["reason"] is b["reason"] and a["metadata"]["namespace"] is b["involvedObject"]["namespace"]

@@ -262,6 +262,17 @@ async def test_of_a_damaged_record_the_last_good_revision_is_read_and_written_ag
     assert list(await place.view().all()) == []
 
 
+async def test_who_carries_out_what_has_no_record_any_more_writes_nothing_and_says_what_to_do(place: Place) -> None:
+    await place.view().create((began(), BEGUN))
+    log = await place.log()
+    for secret in await place.keeper().secrets(NAMESPACE, {}):
+        await place.keeper().delete_secret(NAMESPACE, secret.name, "")
+    with pytest.raises(ReleaseFailure, match="its record is gone") as refused:
+        await log.add(READY)
+    assert "wb release list STACK" in refused.value.hint and "wb rollback STACK" in refused.value.hint
+    assert await place.view().find(ID) is None
+
+
 async def test_a_record_that_was_set_back_is_not_believed(place: Place) -> None:
     await place.view().create((began(),))
     before = await place.secret()
