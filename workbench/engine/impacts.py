@@ -94,11 +94,28 @@ class Question:
 
 
 async def find_impact(question: Question) -> ImpactReport:
-    """Raises `EngineError` where git cannot tell what was there, or a file is on neither side."""
+    """Raises `EngineError` where git cannot tell what was there, or a file is on neither side.
+
+    Cancelled, it ends once its threads did: they write into the folder that is taken away then. A task that is
+    cancelled by its loop, as Textual does it, waits for no thread of its own, but for tasks below it.
+    """
+    reports: list[ImpactReport] = []
+    failures: list[Exception] = []
+
+    async def find(temporary: Path) -> None:
+        try:
+            sides = await anyio.to_thread.run_sync(_Sides.made, question, temporary)
+            reports.append(await _Finding(question, sides, temporary).report())
+        except Exception as error:
+            failures.append(error)  # the caller's, and no group of one
+
     with tempfile.TemporaryDirectory(prefix="wb-impact-") as folder:
         temporary = await anyio.to_thread.run_sync(Path(folder).resolve)
-        sides = await anyio.to_thread.run_sync(_Sides.made, question, temporary)
-        return await _Finding(question, sides, temporary).report()
+        async with anyio.create_task_group() as below:
+            below.start_soon(find, temporary)
+    if failures:
+        raise failures[0]
+    return reports[0]
 
 
 @dataclass(frozen=True)

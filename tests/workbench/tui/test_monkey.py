@@ -238,7 +238,7 @@ async def taken(app: Any, pressed: Iterable[str]) -> None:
 async def worked_out(app: Any) -> None:
     """Waits until what was asked for is there, or could not be had, and is drawn."""
     groups = ("diff ", "plan ", "drift", "adopt", "releases", "release changes")
-    until, quiet = time.monotonic() + SETTLING_SECONDS, 0
+    until, quiet = time.monotonic() + HUNG_SECONDS, 0
     while quiet < 2:  # what a key leads to begins when its screen is there
         await asyncio.sleep(DRAW_SECONDS)
         is_at_work = any(each.group.startswith(groups) and not each.is_finished for each in app.workers)

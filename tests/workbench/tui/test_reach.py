@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
+import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
@@ -22,6 +26,7 @@ from tests.workbench.tui.test_screens import (
     until,
     workbench,
 )
+from workbench.engine import commits
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reach import ReachScreen
@@ -42,6 +47,38 @@ async def plan(pilot: Pilot[Any], app: WorkbenchApp) -> None:
 
 def radius(app: WorkbenchApp) -> str:
     return next((each for each in shown(app) if each.startswith("blast radius")), "")
+
+
+async def test_a_search_that_is_cancelled_ends_once_its_threads_did_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else is written while the folder is taken away is an error of the file system in place of the cancelling."""
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    git(app.konfig.root, "init", "-q")
+    git(app.konfig.root, "add", "-A")
+    git(app.konfig.root, "commit", "-qm", "x")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    begun, go_on, write = threading.Event(), threading.Event(), commits.write_files
+
+    def held(*given: Any) -> None:
+        begun.set()
+        go_on.wait(30)
+        write(*given)
+
+    monkeypatch.setattr("workbench.engine.impacts.write_files", held)
+    async with app.session:
+        search = asyncio.create_task(app.session.impact())
+        await asyncio.to_thread(begun.wait, 30)
+        search.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not search.done(), "a thread writes into its folder"
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await search
+    assert not [*scratch.iterdir()]
 
 
 async def test_a_plan_says_what_else_the_uncommitted_files_reach(tmp_path: Path) -> None:

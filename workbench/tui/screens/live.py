@@ -23,7 +23,7 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.attaching import PodAtHand
-from workbench.tui.frame import DRAW_SECONDS, PAINTS_APART_SECONDS, Frame
+from workbench.tui.frame import PAINTS_APART_SECONDS, Frame
 from workbench.tui.later import later
 from workbench.tui.live_source import open_line
 from workbench.tui.screens.live_acts import LiveActsScreen
@@ -78,6 +78,8 @@ class LiveScreen(Frame):
         self._usage: dict[str, Mapping[tuple[str, str], Usage]] = {}
         self._unmeasured: dict[str, str] = {}
         self._again, self._wanted, self._is_building = asyncio.Event(), asyncio.Event(), False
+        self._measurable = asyncio.Event()
+        """That there may be something to measure: it is in front again, or something was listed."""
         self._built_of: object = None
 
     def body(self) -> ComposeResult:
@@ -93,6 +95,10 @@ class LiveScreen(Frame):
         self.run_worker(later(self._keep_building), group="rows", exclusive=True)
         self.run_worker(later(self._keep_measuring), group="usage", exclusive=True)
 
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self._measurable.set()
+
     async def _keep_measuring(self) -> None:
         """Asks now and then what pods and nodes use, where somebody measures it."""
         while True:
@@ -101,7 +107,8 @@ class LiveScreen(Frame):
                 self.redraw_soon()
                 await asyncio.sleep(MEASURE_SECONDS)
             else:
-                await asyncio.sleep(DRAW_SECONDS)
+                self._measurable.clear()
+                await self._measurable.wait()
 
     async def _measure(self, kind: LiveKind, cluster: str) -> None:
         try:
@@ -168,6 +175,7 @@ class LiveScreen(Frame):
         async for listings in found:
             before = {each.cluster: each for each in self._listings}
             self._listings = tuple(_after(each, before.get(each.cluster)) for each in listings)
+            self._measurable.set()
             self.redraw_soon()
 
     @property
