@@ -156,8 +156,7 @@ def used_by(app: WorkbenchApp, state: StackState, id_: ResourceId) -> None:
             match row.key:
                 case (str(), KubernetesId() as other) if chain := spec.chain(other):
                     sources[row.key] = (chain[0].file, chain[0].line)
-        key = app.key("live-object.related")
-        said = f"in what the stack says; {key} on live objects asks the cluster, which may know more"
+        said = "in what the stack says; Related on live objects asks the cluster, which may know more"
         title = line(Span(f"{id_}  ", Tone.STRONG), Span(said, Tone.MUTED))
         yield Answer((title,), rows, sources)
 
