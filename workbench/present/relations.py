@@ -20,8 +20,12 @@ COLUMNS: Final = (
 
 def rows(found: Relations, id_: KubernetesId) -> tuple[Row, ...]:
     """Returns the tree; rows that lead to an object are keyed by (part, id), the titles by the part alone."""
+    return (*_part("Owners and what is owned", _family(found, id_)), *references(found, id_))
+
+
+def references(found: Relations, id_: KubernetesId) -> tuple[Row, ...]:
+    """Returns what it names and what names it, without owners: of them only a cluster knows."""
     return (
-        *_part("Owners and what is owned", _family(found, id_)),
         *_part("Refers to", (_row("refers", each, id_, 1) for each in found.refers_to)),
         *_part("Used by", _tree("used", found.used_by, roots(found.used_by), id_, 1)),
     )

@@ -150,7 +150,7 @@ def used_by(app: WorkbenchApp, state: StackState, id_: ResourceId) -> None:
     async def ask() -> AsyncIterator[Answer]:
         spec = (state.compiled or compiled).spec
         found = app.session.relations_in(spec, id_)
-        rows = relations.rows(found, id_)
+        rows = relations.references(found, id_)
         sources: dict[Key, tuple[Path, int]] = {}
         for row in rows:
             match row.key:

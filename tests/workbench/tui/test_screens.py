@@ -20,6 +20,7 @@ from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.frame import Frame
+from workbench.tui.screens.answer import AnswerScreen
 from workbench.tui.state import Reach, StackState
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -321,6 +322,10 @@ async def test_commands_are_typed_after_a_colon(tmp_path: Path) -> None:
 
 
 LOOKS = {"browse": (), "spec": ("c",), "diff": ("d",), "plan": ("P",), "reconcile": ("w",), "whatif": ("i",)}
+LOOKS |= {
+    "explain": ("colon", *"explain Deployment/front spec.template.spec", "enter"),
+    "used-by": ("G", "u"),
+}
 
 
 def is_worked_out(reach: Reach | None) -> bool:
@@ -378,7 +383,12 @@ def going_to(look: str) -> Before:
             clusters = cast("Clusters", app.session._connect)
             pod = Blocking(ObjectRef("Pod", "web-prod", "front-1", "u1"), "ImagePullBackOff", "front:1 is not there")
             clusters["sh"].become(FRONT, Status.FAILED, pod)
+        if look in ("explain", "used-by"):  # they are asked on a Spec that is there
+            await pilot.press("c")
+            await until(pilot, lambda: says(app, "Deployment"))
         await pilot.press(*LOOKS[look])
+        if look in ("explain", "used-by"):
+            await until(pilot, lambda: isinstance(app.screen, AnswerScreen) and not says(app, "asking ..."))
         await settled(pilot)
 
     return go
