@@ -124,7 +124,7 @@ async def test_custom_resources_go_by_their_short_name_with_their_own_columns(tm
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and sorted(names(app)) == ["w10", "w2"])
         assert says(app, "[red]front[/]")
         assert not any("\x1b" in line or "\u202e" in line for line in shown(app))
-        assert says(app, "sh: "), "that it does not serve the kind is said"
+        await until(pilot, lambda: says(app, "sh: "))  # that it does not serve the kind is said
         await pilot.press("n")
         for _ in range(3):
             await pilot.press("o")
