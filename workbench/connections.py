@@ -5,7 +5,6 @@ The one place that names a concrete runtime, through the registry, which imports
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,6 +17,8 @@ from workbench.trust import Trust
 
 if TYPE_CHECKING:
     # a session that only lists stacks must not pay for the engine below these
+    import asyncio
+
     from runtimes.base import ClusterIdentity, LiveOperations, RecordKeeper, Runtime, RuntimeFailure
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
@@ -48,6 +49,8 @@ class Connections:
         """
         if self._loaded is not None or self._connect is not None or self.open:
             return
+        import asyncio
+
         loaded, loop, names = threading.Event(), asyncio.get_running_loop(), tuple(clusters)
         self._loaded = loaded
 
@@ -64,6 +67,8 @@ class Connections:
         threading.Thread(target=load, name="wb-client").start()
 
     def _begin(self, clusters: Iterable[str]) -> None:
+        import asyncio
+
         for each in clusters:
             task = asyncio.ensure_future(self._prepared(each))
             self._preparing.add(task)
@@ -127,7 +132,10 @@ class Connections:
             for runtime in self.open.values():
                 closing.push_async_callback(runtime.close)
             self.open.clear()
-            await asyncio.gather(*self._preparing, return_exceptions=True)
+            if self._preparing:
+                import asyncio
+
+                await asyncio.gather(*self._preparing, return_exceptions=True)
 
     def _connected(self, cluster: str) -> Runtime:
         from runtimes.base import RuntimeType
