@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import sys
 from pathlib import Path
@@ -194,6 +195,22 @@ async def test_the_object_under_the_cursor_is_what_a_command_is_about(tmp_path: 
         await pilot.press("G", "k")
         app.run_command("objects", app.screen)  # type: ignore[arg-type]
         await until(pilot, lambda: says(app, "hz web-prod deployment.v1.apps front"))
+
+
+async def test_what_is_left_is_ended_also_where_it_does_not_listen(tmp_path: Path) -> None:
+    deaf = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    program = f"{deaf}; print('up', os.getpid(), flush=True); time.sleep(300)"
+    config = written(tmp_path / "config", f"stubborn: {{run: [{sys.executable}, -c, {json.dumps(program)}]}}\n")
+    app = workbench(tmp_path, Clusters("hz", "sh"), config_dir=config)
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        app.run_command("stubborn", app.screen)  # type: ignore[arg-type]
+        await until(pilot, lambda: says(app, "up "))
+        screen = app.screen
+        assert isinstance(screen, OutputScreen) and screen._process is not None
+        process = screen._process
+        await pilot.press("escape")
+        await until(pilot, lambda: process.returncode == -signal.SIGKILL)
 
 
 async def test_a_wrong_file_and_a_key_with_another_use_are_said(tmp_path: Path) -> None:

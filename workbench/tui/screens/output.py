@@ -28,6 +28,7 @@ from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 _COLUMNS = (Column("", grow=True),)
 MOST_LINES, LONGEST = 5_000, 4_000
 _READ_BYTES = 65_536
+_PATIENCE_SECONDS = 2.0
 
 
 class OutputScreen(Frame):
@@ -108,6 +109,12 @@ class OutputScreen(Frame):
             self._ended = f"can't be run: {error.strerror or error}"
             self.redraw_soon()
             return
+        try:
+            await self._read(process)
+        finally:  # whoever leaves meanwhile: what was begun is ended, and not left to nobody
+            await self._put_away(process)
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None, "it was requested"
         rest = b""
         while read := await process.stdout.read(_READ_BYTES):
@@ -118,6 +125,17 @@ class OutputScreen(Frame):
         code = await process.wait()
         self._ended = _end(code)
         self.redraw_soon()
+
+    async def _put_away(self, process: asyncio.subprocess.Process) -> None:
+        """Ends what still runs; what does not listen to that is killed."""
+        self.action_stop()
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await process.wait()
+        except (TimeoutError, asyncio.CancelledError):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
 
     def _cut(self, rest: bytes) -> bytes:
         """A line without an end must not grow without one."""
