@@ -589,8 +589,7 @@ class WorkbenchApp(WithNames, App[int]):
             lines += [f"{pod.name} | {text}" for text in found] if len(pods) > 1 else found
         if len(pods) > len(shown):
             lines.append(f"({len(pods) - len(shown)} more pods are not read)")
-        if screen.is_mounted:
-            screen.show_logs(tuple(lines))
+        screen.show_logs(tuple(lines))
 
     async def _log_of(self, cluster: str, pod: ObjectRef, tail_lines: int) -> tuple[str, ...]:
         """Returns the lines of the run before where this one wrote none; why there are none where it can't be read."""

@@ -73,6 +73,19 @@ async def test_enter_opens_the_step_and_the_object_under_the_cursor(tmp_path: Pa
         await until(pilot, lambda: isinstance(app.screen, ReconcileScreen))
 
 
+async def test_logs_that_come_after_their_screen_was_left_have_nowhere_to_go(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        app.run_command("watch web/prod", app.screen)  # type: ignore[arg-type]
+        await until(pilot, lambda: isinstance(app.screen, ReconcileScreen))
+        screen = app.screen
+        assert isinstance(screen, ReconcileScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen and not screen.query("#logs"))
+        screen.show_logs(("too late",))
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 async def test_space_leaves_a_step_out_of_the_plan_and_takes_it_back(tmp_path: Path, size: tuple[int, int]) -> None:
     clusters = Clusters("hz", "sh")

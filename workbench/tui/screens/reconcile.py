@@ -248,6 +248,8 @@ class ReconcileScreen(Frame):
 
     def show_logs(self, lines: tuple[str, ...]) -> None:
         rows = tuple(Row(number, (line(text),)) for number, text in enumerate(lines))
+        if not self.is_attached or not self.query("#logs"):
+            return  # it was left while they were read
         logs = self.query_one("#logs", ResourceTable)
         logs.set_rows(rows)
         logs.action_edge(1)
