@@ -40,6 +40,7 @@ class Connections:
         self._loaded: threading.Event | None = None
         """Set once the client is imported; None where nobody imports it ahead."""
         self._preparing: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def prepare(self, clusters: Iterable[str], besides: Callable[[], object]) -> None:
         """Has clusters asked what they are asked first, while who will ask waits for something else.
@@ -69,6 +70,8 @@ class Connections:
     def _begin(self, clusters: Iterable[str]) -> None:
         import asyncio
 
+        if self._is_closed:
+            return  # while the client was imported: nobody would close what is opened now
         for each in clusters:
             task = asyncio.ensure_future(self._prepared(each))
             self._preparing.add(task)
@@ -126,6 +129,7 @@ class Connections:
 
     async def close(self) -> None:
         """Closes every one, whatever becomes of the others: who closes may be interrupted."""
+        self._is_closed = True
         async with AsyncExitStack() as closing:
             for task in self._preparing:
                 task.cancel()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kcl.api import ParseCache, ProgramError, run
 from kcl.loader import load_all_yaml
 from tests.conformance.kcl_suite import same
-from tests.properties.official import RunAnswer
+from tests.properties.official import Gone, RunAnswer, official
 
 _OFFICIAL = re.compile(r"(\w+)\n---> File [^\n]*?:(\d+)")
 
@@ -42,6 +43,17 @@ def our_outcome(text: str, cache: ParseCache | None = None) -> Outcome:
         line = text.count("\n", 0, first.primary.start) + 1 if first.primary else 0
         return Outcome(None, first.code.title, line, problem.render())
     return Outcome(documents(result.yaml()), text=result.yaml())
+
+
+def both(programs: Iterable[str]) -> Iterator[tuple[str, Outcome, Outcome]]:
+    """Yields each program with our outcome and the official one."""
+    with official() as compiler:
+        for text in programs:
+            try:
+                theirs = official_outcome(compiler.run(text))
+            except Gone:
+                continue  # it died of the program, which says nothing of ours
+            yield text, our_outcome(text), theirs
 
 
 def documents(text: str) -> list[Any]:

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.comparing import difference, official_outcome, our_outcome
+from tests.differential.comparing import both, difference
 from tests.differential.programs import program
-from tests.properties.official import Gone, official
 
 PROGRAMS = 2_000
 _PARTS = 8
@@ -26,19 +25,12 @@ _PARTS = 8
 def test_generated_programs_mean_the_same_as_officially(part: int) -> None:
     found: list[str] = []
     accepted = compared = 0
-    with official() as compiler:
-        for number in range(part, PROGRAMS, _PARTS):
-            text = program(number)
-            try:
-                theirs = official_outcome(compiler.run(text))
-            except Gone:
-                continue  # it died of the program, which says nothing of ours
-            ours = our_outcome(text)
-            compared += 1
-            accepted += ours.documents is not None
-            what = difference(text, ours, theirs)
-            if what is not None:
-                found.append(f"program {number}: {what}\n{text}\nours:\n{ours.text}\nofficially:\n{theirs.text}")
+    for text, ours, theirs in both(map(program, range(part, PROGRAMS, _PARTS))):
+        compared += 1
+        accepted += ours.documents is not None
+        what = difference(text, ours, theirs)
+        if what is not None:
+            found.append(f"{what}\n{text}\nours:\n{ours.text}\nofficially:\n{theirs.text}")
     assert not found, "\n".join(found[:3])
     assert compared > PROGRAMS // _PARTS * 0.98
     assert accepted > compared * 0.7, "most programs should make sense"

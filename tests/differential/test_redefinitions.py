@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.differential.comparing import Outcome, official_outcome, our_outcome
+from tests.differential.comparing import Outcome, both
 from tests.differential.redefinitions import readers, unifications
-from tests.properties.official import Gone, official
 
 PROGRAMS = int(os.environ.get("REDEFINITIONS", "150"))
 
@@ -30,18 +29,11 @@ def test_what_is_set_several_times_and_read_in_circles_is_printed_as_officially(
 ) -> None:
     found: list[str] = []
     accepted = compared = 0
-    with official() as compiler:
-        for number in range(PROGRAMS):
-            text = program(number)
-            try:
-                theirs = official_outcome(compiler.run(text))
-            except Gone:
-                continue  # it died of the program, which says nothing of ours
-            ours = our_outcome(text)
-            compared += 1
-            accepted += ours.documents is not None
-            if not _alike(ours, theirs):
-                found.append(f"program {number}:\n{text}\nours:\n{ours.text}\nofficially:\n{theirs.text}")
+    for text, ours, theirs in both(map(program, range(PROGRAMS))):
+        compared += 1
+        accepted += ours.documents is not None
+        if not _alike(ours, theirs):
+            found.append(f"{text}\nours:\n{ours.text}\nofficially:\n{theirs.text}")
     assert not found, f"{len(found)} of {compared}\n" + "\n".join(found[:3])
     assert compared > PROGRAMS * 0.98
     assert accepted > compared * 0.3, "many programs should make sense"

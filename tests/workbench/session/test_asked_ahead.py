@@ -89,6 +89,16 @@ async def test_only_clusters_that_a_comparison_is_with_are_asked_ahead(tmp_path:
         assert not heard["one"].is_set()
 
 
+async def test_who_closes_while_the_client_is_imported_is_left_without_connections(tmp_path: Path) -> None:
+    root, loaded, loop = shop(tmp_path / "shop"), asyncio.Event(), asyncio.get_running_loop()
+    async with silent_servers(tmp_path) as (kubeconfig, _):
+        async with Session(root, settings(tmp_path, kubeconfig)) as session:
+            connections = session._connections
+            connections.prepare(["hz"], lambda: loop.call_soon_threadsafe(loaded.set))
+        await asyncio.wait_for(loaded.wait(), 120)
+        assert not connections.open and not connections._preparing
+
+
 def test_connecting_imports_nothing_that_another_thread_may_be_importing(tmp_path: Path) -> None:
     """The planner is imported beside it: of a module that is half imported, another thread may see that half."""
     program = """
