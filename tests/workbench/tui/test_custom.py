@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -211,6 +212,21 @@ async def test_what_is_left_is_ended_also_where_it_does_not_listen(tmp_path: Pat
         process = screen._process
         await pilot.press("escape")
         await until(pilot, lambda: process.returncode == -signal.SIGKILL)
+
+
+async def test_what_is_left_while_it_is_started_is_ended(tmp_path: Path) -> None:
+    config = written(tmp_path / "config", f"slow: {{run: [{sys.executable}, -c, 'import time; time.sleep(300)']}}\n")
+    app = workbench(tmp_path, Clusters("hz", "sh"), config_dir=config)
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        app.run_command("slow", app.screen)  # type: ignore[arg-type]
+        while not isinstance(screen := app.screen, OutputScreen) or screen._reading is None:
+            await asyncio.sleep(0)
+        assert screen._process is None, "it is being started"
+        await pilot.press("escape")
+        await until(pilot, screen._reading.done)
+        process = screen._process
+        assert process is None or process.returncode is not None and process.returncode < 0
 
 
 async def test_a_wrong_file_and_a_key_with_another_use_are_said(tmp_path: Path) -> None:

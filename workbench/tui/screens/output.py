@@ -42,6 +42,8 @@ class OutputScreen(Frame):
         self._left_out = 0
         self._ended, self._has_begun = "", False
         self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._is_left = False
 
     def body(self) -> ComposeResult:
         yield TypedConfirmation("Run", "this is not the phrase: nothing was run")
@@ -75,7 +77,13 @@ class OutputScreen(Frame):
         if self._invocation.command.takes_terminal:
             self._run_in_terminal()
         else:
-            self.run_worker(later(self._run), group="output", exclusive=True)
+            # a task of its own: a worker is cancelled when the screen goes, which may be while the program is started
+            self._reading = asyncio.create_task(self._run())
+            self.run_worker(later(self._until_ended), group="output", exclusive=True)
+
+    async def _until_ended(self) -> None:
+        assert self._reading is not None, "it was begun"
+        await asyncio.shield(self._reading)
 
     def _run_in_terminal(self) -> None:
         """Gives the program the terminal; the screens come back when it ends."""
@@ -91,8 +99,19 @@ class OutputScreen(Frame):
             self._ended = _end(code)
         self.redraw()
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
+        """Whoever leaves ends the program, and kills what does not listen to that: nothing is left to nobody."""
+        self._is_left = True
+        if (running := self._reading) is None:
+            return
         self.action_stop()
+        await asyncio.wait((running,), timeout=_PATIENCE_SECONDS)
+        if not running.done():  # its group too: a child may have its output, and the program is gone already
+            self._signal(signal.SIGKILL)
+            await asyncio.wait((running,), timeout=_PATIENCE_SECONDS)
+        if not running.done():  # something that it started elsewhere still has its output
+            running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
     async def _run(self) -> None:
         try:
@@ -107,35 +126,30 @@ class OutputScreen(Frame):
             )
         except OSError as error:
             self._ended = f"can't be run: {error.strerror or error}"
-            self.redraw_soon()
+            if not self._is_left:
+                self.redraw_soon()
             return
+        if self._is_left:
+            self._signal(signal.SIGKILL)
         try:
             await self._read(process)
-        finally:  # whoever leaves meanwhile: what was begun is ended, and not left to nobody
-            await self._put_away(process)
+        finally:
+            await process.wait()
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None, "it was requested"
         rest = b""
         while read := await process.stdout.read(_READ_BYTES):
+            if self._is_left:
+                continue
             *whole, rest = (rest + read).split(b"\n")
             self._take(whole)
             rest = self._cut(rest)
-        self._take([rest] if rest else [])
         code = await process.wait()
-        self._ended = _end(code)
-        self.redraw_soon()
-
-    async def _put_away(self, process: asyncio.subprocess.Process) -> None:
-        """Ends what still runs; what does not listen to that is killed."""
-        self.action_stop()
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                await process.wait()
-        except (TimeoutError, asyncio.CancelledError):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        if not self._is_left:
+            self._take([rest] if rest else [])
+            self._ended = _end(code)
+            self.redraw_soon()
 
     def _cut(self, rest: bytes) -> bytes:
         """A line without an end must not grow without one."""
@@ -180,8 +194,12 @@ class OutputScreen(Frame):
     def action_stop(self) -> None:
         """Ends the program and what it started."""
         if self._process is not None and self._process.returncode is None:
+            self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGTERM)
+                os.killpg(self._process.pid, number)
 
 
 def _end(code: int) -> str:
