@@ -16,10 +16,8 @@ import json
 import os
 import re
 import shutil
-import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, assert_never
@@ -29,6 +27,7 @@ from kcl.regular import read_regular
 from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured, Unauthenticated
 from runtimes.base.documents import load_json
+from runtimes.base.programs import ended, started
 from runtimes.base.secret_texts import telling
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection, ExecPlugin, Password, Token, TokenFile
 
@@ -225,14 +224,13 @@ class Credentials:
             }
         info = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec})
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await started(
                 _program(plugin.command),
                 *plugin.arguments,
                 env={**for_others(os.environ), **dict(plugin.environment), "KUBERNETES_EXEC_INFO": info},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
             )
         except OSError as error:
             raise Unauthenticated(
@@ -250,8 +248,7 @@ class Credentials:
                 target=self._place,
             ) from None
         finally:
-            _kill(process)
-            await process.wait()
+            await ended(process)
         if len(output) > _MOST_OUTPUT_BYTES:
             raise Unauthenticated(
                 f"credential program {plugin.command!r} printed more than {_MOST_OUTPUT_BYTES / 1_000_000:g} MB",
@@ -278,16 +275,9 @@ async def _read(process: asyncio.subprocess.Process, pipe: asyncio.StreamReader 
     while chunk := await pipe.read(65536):
         content += chunk
         if len(content) > _MOST_OUTPUT_BYTES:
-            _kill(process)
+            await ended(process)
             break
     return bytes(content)
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """Ends a program that has not ended, with what it started in its session."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _program(command: str) -> str:

@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from kcl.records import dataclass, field, replace
 from runtimes.base import RuntimeFailure
+from runtimes.base.programs import started
 
 MOST_OUTPUT_BYTES = 256_000_000
 """Of what is read at once: what Python makes of it takes several times as much memory."""
@@ -240,7 +241,7 @@ async def _started(
     command: Command, output: int, errors: int, input_: int = asyncio.subprocess.DEVNULL
 ) -> asyncio.subprocess.Process:
     program, *arguments = command.arguments
-    return await asyncio.create_subprocess_exec(
+    return await started(
         program,
         *arguments,
         stdin=input_,
@@ -248,7 +249,6 @@ async def _started(
         stderr=errors,
         cwd=command.folder,
         env=dict(command.environment),
-        start_new_session=True,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -220,13 +219,14 @@ async def test_what_is_left_while_it_is_started_is_ended(tmp_path: Path) -> None
     async with app.run_test(size=SMALL) as pilot:
         await opened(pilot)
         app.run_command("slow", app.screen)  # type: ignore[arg-type]
-        while not isinstance(screen := app.screen, OutputScreen) or screen._reading is None:
-            await asyncio.sleep(0)
-        assert screen._process is None, "it is being started"
+        await until(pilot, lambda: isinstance(app.screen, OutputScreen) and app.screen._reading is not None)
+        screen = app.screen
+        assert isinstance(screen, OutputScreen)
+        reading = screen._reading
+        assert reading is not None
         await pilot.press("escape")
-        await until(pilot, screen._reading.done)
-        process = screen._process
-        assert process is None or process.returncode is not None and process.returncode < 0
+        await until(pilot, reading.done)
+        assert screen._process is not None and screen._process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
 
 
 async def test_a_wrong_file_and_a_key_with_another_use_are_said(tmp_path: Path) -> None:
