@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
+from kcl.records import dataclass
 from runtimes.base import (
     Finding,
     LiveResource,
@@ -36,7 +37,16 @@ _SILENCE_SECONDS = 60.0
 
 _CUT_OFF = re.compile(r"operation cancell?ed|execution halted|interrupted", re.IGNORECASE)
 
-Ended = Callable[[tuple[Event, ...]], Awaitable[Mapping[ResourceId, LiveResource]]]
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the state has once terraform has ended. `is_written`: it is another than the one that was planned over."""
+
+    live: Mapping[ResourceId, LiveResource]
+    is_written: bool = True
+
+
+Ended = Callable[[tuple[Event, ...]], Awaitable[Left]]
 """What is to be done once terraform has ended: settle the record, and return what the new state knows."""
 
 
@@ -86,8 +96,31 @@ class Reporter:
             # taking over, moving and forgetting change the state alone, and terraform tells of none of them
             for id_ in quiet:
                 if id_ not in self._begun:
+                    self._ended.add(id_)
                     reports += [ResourceStarted(id_), ResourceFinished(id_, 0.0)]
         return reports
+
+    def unrecorded(self, left: Left, code: int, now: float) -> list[Report]:
+        """Says of what was done that the state does not have it: where terraform could not write that, or where what
+        should keep it did not."""
+        loose = [each for each in self._loose() if not _CUT_OFF.search(each.message)] if code else []
+        wrong = [id_ for id_ in self._actions if id_ in self._ended and self._is_unrecorded(id_, left, bool(loose))]
+        why = diagnostics.failure(loose, place=self._place, doing="apply").message if loose else ""
+        error = RuntimeFailure(
+            "it was done, and the state does not say so" + (f": {why}" if why else ""),
+            target=self._place,
+            hint="put right what keeps the state, and plan again: what was done is looked for then",
+        )
+        return [ResourceFailed(id_, now - self._begun.get(id_, now), error) for id_ in wrong]
+
+    def _is_unrecorded(self, id_: ResourceId, left: Left, has_failed: bool) -> bool:
+        match self._actions[id_]:
+            case PlannedAction.CREATE | PlannedAction.IMPORT | PlannedAction.MOVE:
+                return id_ not in left.live
+            case PlannedAction.DELETE | PlannedAction.FORGET:
+                return id_ in left.live
+            case _:
+                return has_failed and not left.is_written
 
     def failure(self, code: int) -> RuntimeFailure | None:
         """Returns why nothing could be applied, where it is not the fault of a resource."""
@@ -245,10 +278,12 @@ class ApplyRun:
             code = self._running.code
             for report in self._reporter.ending(code, self._clock(), was_interrupted=self._interrupts > 0):
                 self._reports.put_nowait(report)
-            live = await self._when_ended(tuple(self._told))
+            left = await self._when_ended(tuple(self._told))
+            for report in self._reporter.unrecorded(left, code, self._clock()):
+                self._reports.put_nowait(report)
             if (failure := self._reporter.failure(code)) is not None and not self._interrupts:
                 raise failure
-            return live
+            return left.live
         finally:
             self._reports.put_nowait(None)
 

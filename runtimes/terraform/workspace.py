@@ -14,7 +14,6 @@ from kcl import whole_file
 from kcl.records import dataclass, field, replace
 from runtimes.base import (
     Finding,
-    LiveResource,
     Overloaded,
     PlannedAction,
     Rejected,
@@ -48,7 +47,7 @@ from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.planned import UnreadablePlan, whole_document
 from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
-from runtimes.terraform.run import ApplyRun, Reporter
+from runtimes.terraform.run import ApplyRun, Left, Reporter
 from runtimes.terraform.schema import Schemas
 from runtimes.terraform.seen import Seen
 from runtimes.terraform.state import PriorState, State, UnreadableState, read_new, read_prior
@@ -206,7 +205,9 @@ class TerraformWorkspace:
             state = await self._prior(terraform)
         else:
             state = (await self._configured(terraform, request, None, {})).prior
-        self._refuse_lossy(state, seen.load(terraform.folder))
+        before = seen.load(terraform.folder)
+        self._refuse_lossy(state, before)
+        self._refuse_missing(state, before)
         return state
 
     def _written(self, request: WorkspacePlanRequest) -> Configuration:
@@ -228,6 +229,16 @@ class TerraformWorkspace:
         state = await self._prior(terraform)
         self._refuse_lossy(state, seen.load(terraform.folder))
         return state
+
+    def _refuse_missing(self, state: State, before: Seen | None) -> None:
+        """Refuses a state that has lost what no apply has brought back since, though a plan has looked at it."""
+        lost = tuple(id_ for id_ in (before.missing if before else {}) if id_ not in state.resources)
+        if lost:
+            raise RuntimeFailure(
+                f"the state has lost {len(lost)} resources ({seen.named(lost)})",
+                target=self.place,
+                hint="plan: that looks for them; an apply takes over again what exists",
+            )
 
     def _refuse_lossy(self, state: State, before: Seen | None) -> None:
         found = seen.condition(state, before)
@@ -309,9 +320,9 @@ class TerraformWorkspace:
 
     async def _planned(self, terraform: Terraform, request: WorkspacePlanRequest, *, always_show: bool) -> _Attempt:
         """Plans, looking first for what an interrupted apply may have created, and for what the state has lost."""
-        known = record.load(terraform.folder)
         recorded = await terraform.state() if terraform.has_local_state else None
         configured = await self._configured(terraform, request, recorded, {})
+        known = self._without_settled(terraform, configured.prior)
         losses = self._losses(terraform, configured)
         adoptions = Adoption.of(known.doubts, request.resources, losses.lost, request.secrets)
         chosen: Mapping[ResourceId, str] = {}
@@ -341,6 +352,16 @@ class TerraformWorkspace:
         if recorded is not None and not losses.lost:
             restoring.keep_copy(terraform.folder, recorded)
         return attempt
+
+    def _without_settled(self, terraform: Terraform, prior: PriorState) -> Record:
+        """Returns what is recorded of the last apply, without doubts of what the state has since: taken back from where
+        terraform had left what it could not write."""
+        known = record.load(terraform.folder)
+        open_ = tuple(each for each in known.doubts if each.id not in prior.resources)
+        if len(open_) < len(known.doubts):
+            known = replace(known, doubts=open_)
+            record.save(terraform.folder, known)
+        return known
 
     def _losses(self, terraform: Terraform, configured: _Configured) -> Losses:
         """Raises `RuntimeFailure` where the state knows other objects than were there, which none can put right."""
@@ -478,7 +499,7 @@ class TerraformWorkspace:
         record.save(folder, opened)
         await running.go()
 
-        async def ended(told: tuple[events.Event, ...]) -> Mapping[ResourceId, LiveResource]:
+        async def ended(told: tuple[events.Event, ...]) -> Left:
             return await self._ended(terraform, configured, opened, running, told)
 
         reporter = Reporter(attempt.plan, written, self.place)
@@ -491,7 +512,7 @@ class TerraformWorkspace:
         opened: Record,
         running: Running,
         told: tuple[events.Event, ...],
-    ) -> Mapping[ResourceId, LiveResource]:
+    ) -> Left:
         await running.mark.end_leftovers()
         terraform.protect_state()
         folder = terraform.folder
@@ -515,7 +536,8 @@ class TerraformWorkspace:
         recorded = {str(each) for each in state.resources}
         former.save(folder, configured.request.resources, recorded, configured.request.secrets)
         folder.apply_events.unlink(missing_ok=True)
-        return plan.live_resources(state, configured.written, schemas=configured.schemas)
+        live = plan.live_resources(state, configured.written, schemas=configured.schemas)
+        return Left(live, state.serial > opened.serial)
 
     async def _prior(self, terraform: Terraform) -> PriorState:
         return self._read(await terraform.state())

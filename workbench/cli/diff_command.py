@@ -83,7 +83,7 @@ def command(
     if (
         result.problems
         or any(not each.exists for each in result.gaps)
-        or (drift_only and any(True for _ in result.undecided()))
+        or (drift_only and (result.cautions or any(True for _ in result.undecided())))
     ):
         ctx.exit(ExitCode.DIFF_FAILED)
     ctx.exit(ExitCode.DIFFERENT if shown.is_different else ExitCode.OK)

@@ -284,6 +284,11 @@ class StackDiff:
         """Whether it could be told of everything that was asked for."""
         return not self.problems and not self.gaps
 
+    @property
+    def is_drift_certain(self) -> bool:
+        """Whether all that others did is told: a place that has lost track of what exists can't tell it all."""
+        return self.is_certain and not self.cautions and not any(True for _ in self.undecided())
+
     def different(self) -> Iterator[Change]:
         yield from (each for each in self.changes if each.is_different)
 

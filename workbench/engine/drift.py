@@ -50,7 +50,7 @@ class StackDrift:
     @property
     def is_certain(self) -> bool:
         """Whether what is not listed did not drift."""
-        return self.diff is not None and self.diff.is_certain and not any(True for _ in self.diff.undecided())
+        return self.diff is not None and self.diff.is_drift_certain
 
     @property
     def has_drifted(self) -> bool:

@@ -270,6 +270,7 @@ class _Execution:
 
     async def _fail(self, change: Change, kind: str, message: str, hint: str) -> None:
         self._failed.add(change.address)
+        self._done.discard(change.address)  # a workspace may find only at its end that what was done is not recorded
         at = self._now()
         await self._tell(StepFailed(at, change.address, change.action, self._took(change, at), kind, message, hint))
 

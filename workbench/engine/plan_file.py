@@ -18,7 +18,7 @@ from kcl.records import dataclass, field, replace
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import DocumentError, load_json, read_text
 from workbench.engine.compiled import CompileInputs
-from workbench.engine.errors import EngineError, MovedObject, OtherCluster, StalePlan
+from workbench.engine.errors import EngineError, MovedObject, OtherCluster, Refused, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
 from workbench.engine.plan_age import expiry, moment
@@ -230,12 +230,17 @@ def completed_with(
 
 
 def compare(saved: SavedPlan, plan: Plan) -> None:
-    """Raises `StalePlan` unless the plan made again is the saved one."""
+    """Raises `StalePlan` unless the plan made again is the saved one, and `Refused` where that can't be told, as not
+    everything could be asked."""
     if plan.identities.keys() != saved.identities.keys():
         names = ", ".join(sorted(plan.identities.keys() ^ saved.identities.keys()))
         raise OtherCluster([MovedObject(None, f"it does not say for which cluster it is: {names}")], where=plan.stack)
     if plan.id == saved.id and plan.prior == saved.prior:
         return
+    if plan.problems:
+        said = [f"{each.address or each.cluster}: {each.message}" for each in plan.problems]
+        hint = "put that right and apply the plan again: it is as it was"
+        raise Refused([f"not everything could be asked: {each}" for each in said], where=plan.stack, hint=hint)
     moved: list[MovedObject] = []
     if plan.spec.digest(saved.salt) != saved.spec:
         others = " and ".join(dict.fromkeys(each.output.stack for each in plan.spec.reads))

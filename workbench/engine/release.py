@@ -190,12 +190,15 @@ def begin(
 def fold(release: Release, event: Event) -> Release:
     """Returns the release after an event."""
     if isinstance(event, StepFinished | StepFailed | StepSkipped):
-        release = replace(release, events=(*release.events, event))
+        before = (each for each in release.events if each.address != event.address)  # done, and found not recorded
+        release = replace(release, events=(*before, event))
     match event:
         case StepFinished(address=address, action=Action.DELETE | Action.FORGET):
             return _without(release, address)
         case StepFinished(address=address, uid=uid):
             return _with(release, replace(release.resources[address], state=StepState.DONE, uid=uid))
+        case StepFailed(address=address) if address not in release.resources:
+            return release  # it was deleted, and that is not recorded where it was
         case StepFailed(address=address, message=message):
             return _with(release, replace(release.resources[address], state=StepState.FAILED, error=message))
         case StepSkipped(address=address, action=Action.CREATE | Action.IMPORT):
@@ -226,11 +229,16 @@ def in_workspace(release: Release | None) -> Mapping[ResourceId, str]:
     """
     sure = (StepState.DONE, StepState.KEPT)
     unsure = (Action.CREATE, Action.REPLACE, Action.DELETE, Action.FORGET)
+    made = (Action.CREATE, Action.REPLACE)  # with an id: it was made, and the state could not be written
     return {
         address.id: each.uid
         for address, each in (release.resources.items() if release else ())
         if isinstance(address.id, TerraformId)
-        and (each.state in sure or (each.former is not None and each.action not in unsure))
+        and (
+            each.state in sure
+            or (each.former is not None and each.action not in unsure)
+            or (each.state is StepState.FAILED and each.action in made and each.uid)
+        )
     }
 
 

@@ -112,6 +112,8 @@ def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:
         parts.append(Span(f"{glyphs.unknown} {why}", Tone.WARN))
     elif not found.is_certain:
         parts.append(Span(f"{glyphs.unknown} not everything could be queried", Tone.WARN))
+    elif found.cautions:
+        parts.append(Span(f"{glyphs.unknown} what exists is not known for sure", Tone.WARN))
     elif not parts:
         parts.append(Span(f"{glyphs.good} no drift", Tone.GOOD))
     return line(*parts)

@@ -54,7 +54,7 @@ def _head(found: StackDiff, parts: list[_Part], drift_only: bool) -> Iterator[tu
     if drift_only:
         yield False, "drift only: what others changed, not what the configuration would change"
     if not parts:
-        is_known = found.is_certain and not (drift_only and any(True for _ in found.undecided()))
+        is_known = found.is_drift_certain if drift_only else found.is_certain
         yield not is_known, "nothing differs" if is_known else "what differs is not known"
     elif not found.is_certain:
         yield True, "not everything could be compared: there may be more"

@@ -59,7 +59,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
 
 def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str, Any]:
     """`drift_only` leaves what others did; what can't be told without a release is then unknown."""
-    is_unknown = not found.is_certain or (drift_only and any(True for _ in found.undecided()))
+    is_unknown = not (found.is_drift_certain if drift_only else found.is_certain)
     found = found.drift if drift_only else found
     return _document(
         "Diff",

@@ -98,7 +98,8 @@ def news_lines(news: DriftNews, root: Path, glyphs: Glyphs, now: datetime) -> It
 def _doubt(look: StackDrift) -> str:
     if look.diff is None:
         return getattr(look.failure, "message", "") or "it could not be compared"
-    said = [f"{each.cluster}: {each.message}" for each in look.diff.problems] + [str(each) for each in look.diff.gaps]
+    said = [f"{each.cluster}: {each.message}" for each in look.diff.problems]
+    said += [*(str(each) for each in look.diff.gaps), *look.diff.cautions]
     return said[0] if said else "no release of the stack is recorded that tells new from deleted"
 
 

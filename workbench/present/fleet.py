@@ -312,7 +312,8 @@ def _doubt(look: StackLook, glyphs: Glyphs) -> Line | None:
     found = look.drift.diff
     said: list[str] = []
     if found is not None:
-        said += [f"{each.cluster}: {each.message}" for each in found.problems] + [str(each) for each in found.gaps]
+        said += [f"{each.cluster}: {each.message}" for each in found.problems]
+        said += [*(str(each) for each in found.gaps), *found.cautions]
     if not said and look.doubt:
         said = [f"its releases: {look.doubt}"]
     if not said and found is not None and look.standing is not Standing.ABSENT and any(True for _ in found.undecided()):

@@ -15,11 +15,15 @@ from tests.runtimes.terraform.practice import Place
 
 @dataclass(slots=True)
 class Store:
-    """What the server keeps. `lock` is the info of who holds it, empty where nobody does."""
+    """What the server keeps. `lock` is the info of who holds it, empty where nobody does.
+
+    `takes` is what becomes of what it is sent: "all" is kept, "nothing" refused; "in vain" is accepted and dropped.
+    """
 
     state: bytes = b""
     lock: bytes = b""
     refuses: bool = False
+    takes: str = "all"
     address: str = ""
     asked: list[str] = field(default_factory=list)
 
@@ -41,8 +45,10 @@ def handler(store: Store) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             store.asked.append("POST")
-            store.state = self._body()
-            self._answer(200)
+            body = self._body()
+            if store.takes == "all":
+                store.state = body
+            self._answer(403 if store.takes == "nothing" else 200)
 
         def do_LOCK(self) -> None:
             body = self._body()

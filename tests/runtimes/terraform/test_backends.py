@@ -13,6 +13,7 @@ from runtimes.base import (
     Overloaded,
     PlannedAction,
     ReadRequest,
+    ResourceFailed,
     RuntimeFailure,
     Status,
     WatchRequest,
@@ -56,6 +57,54 @@ async def test_a_backend_that_fails_is_told(place: Place, store: Store) -> None:
     store.refuses = True
     with pytest.raises(RuntimeFailure, match="asked to read its state and ended with code 1: Failed to refresh state"):
         await remote.survey(request)
+
+
+@pytest.mark.parametrize("takes", ["nothing", "in vain"])
+async def test_what_was_done_and_is_in_no_state_is_not_told_as_done(place: Place, store: Store, takes: str) -> None:
+    remote, request = runtime(place, store), WorkspacePlanRequest((bucket("invoices"),))
+    store.takes = takes
+    async with remote.apply_all(request, anything) as run:
+        reports = [report async for report in run]
+    assert place.has("bucket") == {"invoices"} and store.state == b""
+    last = reports[-1]
+    assert isinstance(last, ResourceFailed) and "it was done, and the state does not say so" in last.error.message
+    assert ("HTTP error: 403" in last.error.message) == (takes == "nothing")
+
+    if takes == "nothing":
+        with pytest.raises(RuntimeFailure, match="take back the state it could not write"):
+            await remote.survey(request)
+    store.takes = "all"
+    again = await remote.survey(request)
+    found = PlannedAction.NONE if takes == "nothing" else PlannedAction.IMPORT
+    assert actions(again) == {"invoices": found}
+    assert len(again.findings) == (0 if takes == "nothing" else 1), "what is in the state again is no doubt any more"
+    async with remote.apply_all(request, anything) as run:
+        assert not [report async for report in run if isinstance(report, ResourceFailed)]
+    assert len(json.loads(store.state)["resources"]) == 1 and place.has("bucket") == {"invoices"}
+
+
+async def test_a_change_that_could_not_be_written_down_is_not_told_as_done(place: Place, store: Store) -> None:
+    remote = runtime(place, store)
+    async with remote.apply_all(WorkspacePlanRequest((bucket("invoices"),)), anything) as run:
+        assert len(await run.outcome()) == 1
+    store.takes = "nothing"
+    async with remote.apply_all(WorkspacePlanRequest((bucket("invoices", versioning=True),)), anything) as run:
+        reports = [report async for report in run]
+    assert isinstance(reports[-1], ResourceFailed) and "HTTP error: 403" in reports[-1].error.message
+
+
+async def test_a_state_that_is_gone_is_lost_also_after_a_plan_has_looked_for_what_it_had(
+    place: Place, store: Store
+) -> None:
+    remote, request = runtime(place, store), WorkspacePlanRequest((bucket("invoices"),))
+    async with remote.apply_all(request, anything) as run:
+        assert len(await run.outcome()) == 1
+    store.state = b""
+    with pytest.raises(RuntimeFailure, match="the state is nothing, and had 1 resources"):
+        await remote.record(request)
+    assert actions(await remote.survey(request)) == {"invoices": PlannedAction.IMPORT}
+    with pytest.raises(RuntimeFailure, match=r"the state has lost 1 resources \(sandbox:sandbox:sandbox_bucket"):
+        await remote.record(request)
 
 
 async def test_a_state_does_not_move_to_another_backend_by_itself(place: Place, store: Store) -> None:

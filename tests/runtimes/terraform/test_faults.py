@@ -187,32 +187,32 @@ async def test_cancelling_interrupts_and_waits(place: Place) -> None:
     assert not record.load(place.folder).is_open
 
 
-@pytest.mark.parametrize("moment", [0.3, 1.7], ids=["before it was made", "after it was made"])
-async def test_two_interrupts_stop_at_once_and_what_was_made_is_found(place: Place, moment: float) -> None:
-    place.order(slow(2, times=2))
+@pytest.mark.parametrize("is_made", [False, True], ids=["before it was made", "after it was made"])
+async def test_two_interrupts_stop_at_once_and_what_was_made_is_found(place: Place, is_made: bool) -> None:
+    place.order(slow(4, times=2))
     stack = (bucket("invoices"), network("main"))
     async with place.runtime.apply_all(WorkspacePlanRequest(stack), anything) as run:
         reports = []
         async for report in run:
             reports.append(report)
             if len(reports) == 2:
-                await asyncio.sleep(moment)
+                await _until_under_way(place, is_made=is_made)
                 await run.interrupt(at_once=True)
     failed = [report for report in reports if isinstance(report, ResourceFailed)]
     assert {each.id for each in failed} == {each.id for each in stack}
     await nothing_exists_twice(place, *stack)
 
 
-@pytest.mark.parametrize("moment", [0.3, 1.7], ids=["before it was made", "after it was made"])
-async def test_terraform_is_killed(place: Place, moment: float) -> None:
-    place.order(slow(2, times=2))
+@pytest.mark.parametrize("is_made", [False, True], ids=["before it was made", "after it was made"])
+async def test_terraform_is_killed(place: Place, is_made: bool) -> None:
+    place.order(slow(4, times=2))
     stack = (bucket("invoices"), network("main"))
     async with place.runtime.apply_all(WorkspacePlanRequest(stack), anything) as run:
         reports = []
         async for report in run:
             reports.append(report)
             if len(reports) == 2:
-                await asyncio.sleep(moment)
+                await _until_under_way(place, is_made=is_made)
                 os.kill(running(place).pid, signal.SIGKILL)
         assert await run.outcome() == {}
     failed = [report for report in reports if isinstance(report, ResourceFailed)]
@@ -223,8 +223,18 @@ async def test_terraform_is_killed(place: Place, moment: float) -> None:
     assert {each.id for each in record.load(place.folder).doubts} == {each.id for each in stack}
     assert not place.folder.plan.exists() and not place.folder.apply_events.exists()
     plan = await nothing_exists_twice(place, *stack)
-    assert {each.action for each in plan.resources} == {PlannedAction.IMPORT if moment > 1 else PlannedAction.CREATE}
-    assert bool(plan.findings) == (moment > 1)
+    assert {each.action for each in plan.resources} == {PlannedAction.IMPORT if is_made else PlannedAction.CREATE}
+    assert bool(plan.findings) == is_made
+
+
+async def _until_under_way(place: Place, *, is_made: bool) -> None:
+    """Waits until the provider has begun both acts of a fault with `times: 2`, or has made both and not yet said so."""
+
+    def has_come() -> bool:
+        content = place.world.content()
+        return content.faults[0]["times"] == 0 and (not is_made or sum(map(len, content.objects.values())) == 2)
+
+    await until(has_come, "both acts")
 
 
 async def nothing_exists_twice(place: Place, *stack: Any) -> WorkspacePlan:
@@ -257,12 +267,12 @@ async def test_a_killed_workbench_leaves_terraform_to_finish(place: Place) -> No
 
 
 async def test_both_are_killed(place: Place) -> None:
-    place.order(slow(2, times=2))
+    place.order(slow(4, times=2))
     other = await workbench(place, "invoices", "receipts")
     mark = running(place)
     other.kill()
     await ended(other)
-    await asyncio.sleep(1.5)
+    await _until_under_way(place, is_made=True)
     os.kill(mark.pid, signal.SIGKILL)
     await until(lambda: not mark.is_running())
     assert texts_in(place.folder.path, ["apply_start"]) == ["apply.jsonl"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from runtimes.base import (
     Finding,
-    LiveResource,
     PlannedAction,
     Prediction,
     Report,
@@ -33,7 +31,7 @@ from runtimes.terraform.adoption import Adoption, unasked
 from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Follower, Phase, Provisioned
 from runtimes.terraform.process import Command, start
 from runtimes.terraform.record import Creation, Doubt
-from runtimes.terraform.run import ApplyRun, Reporter
+from runtimes.terraform.run import ApplyRun, Left, Reporter
 from tests.runtimes.terraform.practice import bucket, until
 
 ONE, OTHER = bucket("one"), bucket("other")
@@ -164,8 +162,8 @@ def test_an_apply_that_could_not_begin_has_a_failure_of_its_own() -> None:
     assert found.failure(1) is not None
 
 
-async def nothing(told: tuple[Event, ...]) -> Mapping[ResourceId, LiveResource]:
-    return {}
+async def nothing(told: tuple[Event, ...]) -> Left:
+    return Left({})
 
 
 async def test_who_does_not_stop_is_killed_after_a_minute_of_silence(tmp_path: Path) -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from runtimes.base import Address, KubernetesId, ResourceId
-from tests.workbench.engine.fake_cluster import FakeCluster
+from tests.workbench.engine.fake_cluster import EPOCH, FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
 from tests.workbench.engine.world import World, config_map, namespace, resource
+from workbench.engine.drift import StackDrift
 from workbench.engine.events import Action
 from workbench.engine.release import StepState
+from workbench.present import diff, documents
+from workbench.present.glyphs import UNICODE
+from workbench.project import StackPath
 
 STACK = (namespace(), config_map("settings", {"a": "1"}), resource("db", size=1), resource("mail", size=1))
 SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
@@ -81,6 +86,16 @@ async def test_whatever_somebody_does_is_drift_whatever_the_configuration_says_b
     assert found.is_different and found.summary.drift >= 1
     assert bool(found.changes[0].because) == is_gone
     assert not list(found.undecided())
+
+
+async def test_where_a_place_has_lost_track_of_what_exists_nobody_knows_that_there_is_no_drift() -> None:
+    world, workspace = await released()
+    assert StackDrift(StackPath.parse("shop/prod"), EPOCH, await world.diff(*STACK)).is_certain
+    workspace.cautions.append("the state has lost 1 of 1 resources: found, and taken over again")
+    look = StackDrift(StackPath.parse("shop/prod"), EPOCH, await world.diff(*STACK))
+    assert not look.is_certain and not look.has_drifted
+    assert look.diff is not None and documents.diff(look.diff, Path("/"), drift_only=True)["status"] == "unknown"
+    assert "what exists is not known for sure" in str(diff.drift_line(look.diff, UNICODE))
 
 
 async def test_what_the_configuration_does_is_no_drift() -> None:

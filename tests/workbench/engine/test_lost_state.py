@@ -10,9 +10,9 @@ from tests.workbench.engine.fake_workspace import FakeWorkspace
 from tests.workbench.engine.world import World, namespace, resource
 from workbench.engine.approval import approve
 from workbench.engine.errors import ConfirmationRequired
-from workbench.engine.events import Action
+from workbench.engine.events import Action, StepFailed, StepFinished
 from workbench.engine.plan import Level
-from workbench.engine.release import Phase, Release, ReleasedResource, StepState, in_workspace
+from workbench.engine.release import Phase, Release, ReleasedResource, StepState, fold, in_workspace
 
 THING = TerraformId("acme", "cloud", "thing", "db")
 PUT_BACK = (
@@ -88,7 +88,21 @@ def test_a_release_says_of_terraform_what_is_there_for_sure(
     state: StepState, action: Action, former: dict[str, str] | None, is_there: bool
 ) -> None:
     address = Address("terraform", THING)
-    each = ReleasedResource(address, RuntimeType.TERRAFORM, action, state, "t-1", BODY, former)
+    is_unmade = state is StepState.FAILED and action in (Action.CREATE, Action.REPLACE)
+    uid = "" if is_unmade else "t-1"
+    each = ReleasedResource(address, RuntimeType.TERRAFORM, action, state, uid, BODY, former)
     release = Release("shop/prod", 1, Phase.PARTIAL, "p-1", "ann", "box", EPOCH, None, {address: each})
     assert in_workspace(release) == ({THING: "t-1"} if is_there else {})
     assert in_workspace(None) == {}
+
+
+@pytest.mark.parametrize("action", [Action.CREATE, Action.DELETE])
+def test_what_was_done_and_is_in_no_state_has_failed_and_is_not_forgotten(action: Action) -> None:
+    address = Address("terraform", THING)
+    former = BODY if action is Action.DELETE else None
+    each = ReleasedResource(address, RuntimeType.TERRAFORM, action, StepState.INTENDED, "", BODY, former)
+    release = Release("shop/prod", 1, Phase.APPLYING, "p-1", "ann", "box", EPOCH, None, {address: each})
+    release = fold(release, StepFinished(EPOCH, address, action, 1.0, "t-1"))
+    release = fold(release, StepFailed(EPOCH, address, action, 1.0, "RuntimeFailure", "the state does not say so"))
+    assert [type(each) for each in release.events] == [StepFailed], "it is one step"
+    assert in_workspace(release) == ({THING: "t-1"} if action is Action.CREATE else {})

@@ -187,6 +187,18 @@ async def test_a_saved_plan_is_bound_to_what_terraform_would_do(place: Place, tm
             await opened.load_plan(tmp_path / "plan")
 
 
+async def test_a_saved_plan_whose_terraform_is_away_is_not_said_to_be_out_of_date(place: Place, tmp_path: Path) -> None:
+    async with place.open() as opened:
+        stack = opened.select("pay/dev")
+        opened.save_plan(await opened.plan(stack), tmp_path / "plan")
+        workspace = place.clouds.by_stack["pay/dev"]
+        workspace.broken = Misconfigured("the provider's binary is not found", target="terraform")
+        with pytest.raises(Refused, match="not everything could be asked: terraform: the provider's binary is not f"):
+            await opened.load_plan(tmp_path / "plan")
+        workspace.broken = None
+        assert (await opened.load_plan(tmp_path / "plan")).summary.create == 3
+
+
 async def test_a_stack_without_terraform_starts_no_workspace(place: Place) -> None:
     async with place.open() as opened:
         plan = await opened.plan(opened.select("web/dev"))
