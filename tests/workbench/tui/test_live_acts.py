@@ -97,7 +97,7 @@ async def test_instead_of_an_act_the_line_of_the_field_is_edited_in_a_what_if(
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, WhatIfScreen))
         editor = app.screen.query_one(Editor)
-        assert editor.text == file.read_text() and editor.cursor_location == (number - 1, 0)
+        await until(pilot, lambda: editor.text == file.read_text() and editor.cursor_location == (number - 1, 0))
         await pilot.press("escape", "escape")
         await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen))
         await pilot.press("escape", "escape", "colon", *"configmaps@hz default", "enter")
