@@ -7,6 +7,7 @@ its value does. So "change what set this field" needs no search.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from kcl.records import dataclass
@@ -71,6 +72,8 @@ def literals_named(text: str, name: str) -> tuple[Written, ...]:
 
     Empty for a file with syntax errors.
     """
+    if name not in text and "\\" not in text:  # a key may be written with escapes
+        return ()
     try:
         source, module = _read(text)
     except ValueError:
@@ -129,6 +132,8 @@ def attributes_of(text: str, schema: str) -> tuple[str, ...]:
 
     Empty for a file with syntax errors.
     """
+    if schema not in text:
+        return ()
     try:
         _, module = _read(text)
     except ValueError:
@@ -142,7 +147,9 @@ def attributes_of(text: str, schema: str) -> tuple[str, ...]:
 _SCALARS = ast.Int | ast.Float | ast.Str | ast.Constant
 
 
+@lru_cache(maxsize=8)  # who sets a field asks for one place of a file after the other, and for the files in turn
 def _read(text: str) -> tuple[SourceFile, ast.Module]:
+    """Returns a tree that callers share, and must not change."""
     source = SourceFile("edit.k", text)
     parsed = parse(source)
     if parsed.diagnostics:

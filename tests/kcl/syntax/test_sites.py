@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcl.syntax.sites import replace_at
+from kcl.syntax.sites import attributes_of, literals_named, replace_at
 
 TEXT = """import models.frontend  # shared
 
@@ -67,3 +67,18 @@ def test_a_text_of_several_lines_stays_one() -> None:
 def test_single_quotes_stay_where_they_can() -> None:
     assert replace_at("a = 'x'  # note\n", 1, 1, "y") == "a = 'y'  # note\n"
     assert replace_at("a = 'x'\n", 1, 1, "it's") == 'a = "it\'s"\n'
+
+
+def test_literals_of_a_name_are_found_however_its_key_is_written() -> None:
+    assert [each.text for each in literals_named('a = {port = 1, "po\\x72t" = 2}\nport = 3\n', "port")] == [
+        "1",
+        "2",
+        "3",
+    ]
+    assert literals_named("a = 1\n", "port") == literals_named("port = {\n", "port") == ()
+
+
+def test_attributes_of_a_schema_are_found_by_its_last_name() -> None:
+    text = "schema A:\n    web: frontend.Server\n    other: Server = None\n    port: int\n"
+    assert attributes_of(text, "Server") == ("web", "other")
+    assert attributes_of(text, "Job") == ()
