@@ -30,7 +30,9 @@ soak: $(STAMP) $(BROWSER) $(MOTO)
 	$(BIN)/python -m pytest -n 2 $(PARALLEL) tests/scenarios tests/workbench/engine/rollout tests/workbench/session/test_full_disk.py \
 	tests/workbench/release tests/workbench/engine/test_laws.py tests/attacks/test_secrets.py tests/attacks/test_secrets_everywhere.py \
 	tests/workbench/notebook/test_browser.py tests/properties/test_official_syntax_errors.py tests/properties/test_warm_is_cold.py \
-	tests/kcl/tools/testing/test_coverage_is_exact.py tests/workbench/session/test_setting_every_field.py
+	tests/kcl/tools/testing/test_coverage_is_exact.py tests/workbench/session/test_setting_every_field.py \
+	tests/properties/test_hostile_programs.py tests/kcl/results/test_kept.py tests/workbench/engine/test_cached_results.py \
+	tests/workbench/tui
 
 # format, lint, types, import contracts and the tests that your change may break: about a minute (tests/affected)
 check: $(STAMP)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
 
 from runtimes.base import KubernetesId, Unreachable
@@ -14,7 +13,7 @@ from runtimes.kubernetes.relations import among
 from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.tui.test_live import sandbox, workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL, released, says, shown, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, released, says, shown, until
 from workbench.tui import asking
 from workbench.tui.screens.answer import AnswerScreen
 from workbench.tui.screens.spec import SpecScreen
@@ -35,7 +34,7 @@ async def answered(app: Any, pilot: Pilot[Any], text: str) -> None:
     await until(pilot, lambda: isinstance(app.screen, AnswerScreen) and says(app, text))
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_field_is_explained_and_who_set_it_is_told_of_each_cluster(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:

@@ -16,7 +16,7 @@ from runtimes.sandbox.server import Sandbox
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.session.shop import Clusters, session, shop
 from tests.workbench.tui.test_live import names, sandbox, workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL, released, says, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, released, says, until
 from workbench.engine.errors import Refused
 from workbench.session.attaching import LOOPBACK
 from workbench.tui import equivalents
@@ -153,7 +153,7 @@ async def test_a_terminal_shows_bytes_as_they_are_and_says_how_it_ended() -> Non
         await typing(Echo(), b"lose")
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_ports_are_forwarded_listed_and_stopped_by_key(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:

@@ -14,15 +14,13 @@ import pytest
 from textual.widgets import Input
 
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, shown, until, workbench
+from tests.workbench.tui.test_screens import LARGE, SIZES, SMALL, opened, says, shown, until, workbench
 from workbench.project import BrokenFile
 from workbench.tui import custom
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.output import OutputScreen
 from workbench.tui.user_files import COMMANDS_FILE
 from workbench.tui.widgets.prompt import Prompt
-
-SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 
 
 def written(folder: Path, text: str) -> Path:

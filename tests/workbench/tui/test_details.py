@@ -13,8 +13,8 @@ from runtimes.base import Address, Health, KubernetesId, ObjectRef, Status, Stat
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import (
     FRONT,
-    LARGE,
     NOW,
+    SIZES,
     SMALL,
     confirm,
     opened,
@@ -47,7 +47,7 @@ def tree(pods: int, health: Health = Health(Status.CURRENT)) -> StatusNode:  # n
     return StatusNode(ObjectRef("Deployment", "web-prod", "front", "d"), health, ("3/3 ready",), made, (replica_set,))
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_enter_opens_the_step_and_the_object_under_the_cursor(tmp_path: Path, size: tuple[int, int]) -> None:
     clusters = Clusters("hz", "sh")
     clusters["hz"].trees[FRONT] = tree(2)
@@ -86,7 +86,7 @@ async def test_logs_that_come_after_their_screen_was_left_have_nowhere_to_go(tmp
         screen.show_logs(("too late",))
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_space_leaves_a_step_out_of_the_plan_and_takes_it_back(tmp_path: Path, size: tuple[int, int]) -> None:
     clusters = Clusters("hz", "sh")
     app = workbench(tmp_path, clusters)

@@ -11,7 +11,19 @@ from textual.widgets import Input
 
 from runtimes.base import Unreachable
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import FRONT, LARGE, SMALL, opened, released, says, shown, state, until, workbench
+from tests.workbench.tui.test_screens import (
+    FRONT,
+    LARGE,
+    SIZES,
+    SMALL,
+    opened,
+    released,
+    says,
+    shown,
+    state,
+    until,
+    workbench,
+)
 from workbench.engine.changes import ChangeClass, FieldChange, Op
 from workbench.engine.errors import Refused
 from workbench.tui.app import WorkbenchApp
@@ -30,7 +42,7 @@ def fields(app: WorkbenchApp) -> ResourceTable:
     return app.screen.query_one("#fields", ResourceTable)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_both_sides_of_a_change_stand_beside_each_other(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:
@@ -117,7 +129,7 @@ async def test_what_was_not_compared_is_not_exported(tmp_path: Path, monkeypatch
     assert not list(tmp_path.glob("*.md"))  # noqa: ASYNC240  # nothing waits for it
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_what_is_left_out_in_the_diff_is_left_out_of_the_plan(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:
@@ -142,7 +154,7 @@ async def test_what_is_left_out_in_the_diff_is_left_out_of_the_plan(tmp_path: Pa
         await until(pilot, lambda: says(app, "the plan leaves 1 out"))
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_what_is_around_a_field_is_folded_and_unfolded(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:
@@ -172,7 +184,7 @@ async def test_what_is_around_a_field_is_folded_and_unfolded(tmp_path: Path, siz
         assert not says(app, "kind: Secret"), "what is intended must not look unchanged"
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_field_is_left_to_others_by_a_rule_that_is_shown_before_it_is_written(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -225,7 +237,7 @@ def hidings(screen: Any) -> int:
     return sum(each._interval == REVEALED_SECONDS and each._task is not None for each in screen._timers)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_secret_is_shown_after_its_word_on_record_and_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import pytest
-
 from runtimes.base import Blocking, Health, ObjectRef, Status
 from tests.workbench.session.shop import Clusters, shop
-from tests.workbench.tui.test_screens import FRONT, LARGE, NOW, SMALL, opened, released, says, shown, until, workbench
+from tests.workbench.tui.test_screens import FRONT, LARGE, NOW, SIZES, opened, released, says, shown, until, workbench
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
@@ -27,7 +25,7 @@ def stacks(app: WorkbenchApp) -> list[str]:
     return [row.cells[0].spans[0].text for row in app.screen.query_one("#stacks", ResourceTable).shown]
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_every_stack_is_looked_at_and_the_worst_comes_first(tmp_path: Path, size: tuple[int, int]) -> None:
     clusters = Clusters("hz", "sh")
     app = workbench(tmp_path, clusters)

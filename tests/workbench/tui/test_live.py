@@ -16,7 +16,7 @@ from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable
 from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.session.shop import shop
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, SMALL, opened, released, says, shown, state, until
 from workbench.engine.live import Listing, TableScrubber
 from workbench.present.live import LiveRows, columns, sort_key
 from workbench.present.rows import Row
@@ -80,7 +80,7 @@ def titles(app: WorkbenchApp) -> list[str]:
     return [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_pods_of_the_stack_are_listed_as_the_server_prints_them(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:
@@ -189,7 +189,7 @@ def test_cells_are_ordered_as_people_read_them() -> None:
     assert sorted(texts, key=sort_key) == ["1/2", "5 (3m ago)", "9", "10", "59s", "3m", "2d4h", "Running", ""]
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_an_object_is_shown_with_who_set_its_fields_its_events_and_its_logs(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:
@@ -212,7 +212,7 @@ async def test_an_object_is_shown_with_who_set_its_fields_its_events_and_its_log
         assert isinstance(app.screen, LiveObjectScreen)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_an_object_is_described_in_a_page_and_is_yaml_again(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from runtimes.base import Budget, Forbidden, KubernetesId, NodePod, NodePods, PodTarget
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.tui.test_live import names, sandbox, workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL, released, says, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, released, says, until
 from workbench.engine.draining import Losses, blocked, drain
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
 from workbench.tui.running import ACT
@@ -28,7 +28,7 @@ def is_asked(app: Any) -> bool:
     return bool(app.screen.query_one(TypedConfirmation).is_asked)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_workload_is_scaled_after_its_phrase_and_nothing_less(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:
@@ -67,7 +67,7 @@ async def test_a_workload_is_scaled_after_its_phrase_and_nothing_less(
         assert app.command_log.acts[-1].line.endswith("scale --replicas 4 deployment.v1.apps/front -n web-prod")
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_instead_of_an_act_the_line_of_the_field_is_edited_in_a_what_if(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:
@@ -150,7 +150,7 @@ async def ask(app: Any, pilot: Any, command: str, phrase: str) -> None:
     await pilot.press("enter")
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_drain_names_what_is_lost_evicts_the_rest_and_is_undone_by_uncordon(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:

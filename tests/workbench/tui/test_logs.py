@@ -15,7 +15,7 @@ from runtimes.base import KubernetesId, Unreachable
 from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport, LogSource
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, NOW, SMALL, opened, says, shown, until, workbench
+from tests.workbench.tui.test_screens import LARGE, NOW, SIZES, SMALL, opened, says, shown, until, workbench
 from workbench.tui.screens import logs as screen
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -62,7 +62,7 @@ def rows(app: Any) -> list[str]:
     return [str(row.cells[0]) for row in app.screen.query_one("#logs", ResourceTable).shown]
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_lines_are_shown_inert_with_their_container_and_what_is_missing(
     tmp_path: Path, cluster: Writing, size: tuple[int, int]
 ) -> None:

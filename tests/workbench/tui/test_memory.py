@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters, shop
-from tests.workbench.tui.test_screens import LARGE, NOW, SMALL, confirmed, opened, says, state, until
+from tests.workbench.tui.test_screens import LARGE, NOW, SIZES, SMALL, confirmed, opened, says, state, until
 from workbench.local import LocalState, LocalStateFailure
 from workbench.session import Session
 from workbench.settings import Settings
@@ -23,8 +23,6 @@ from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.whatif import WhatIfScreen
-
-SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 
 
 def again(folder: Path, clusters: Clusters | None = None) -> WorkbenchApp:

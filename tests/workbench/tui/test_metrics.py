@@ -6,15 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from runtimes.base import KubernetesId
 from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable
 from runtimes.kubernetes.metrics import measured_usage
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.tui.test_live import names, sandbox, workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, opened, released, says, until
 from workbench.engine.live import Listing
 from workbench.present import live
 from workbench.tui.screens.live import LiveScreen
@@ -53,7 +51,7 @@ def measure(sandbox: Sandbox) -> None:
         cluster.create(f"pods.{GROUP}", "web-prod", {**body, "metadata": {"name": pod["metadata"]["name"]}})
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_pods_have_what_they_use_beside_them_where_it_is_measured(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, until, workbench
+from tests.workbench.tui.test_screens import LARGE, SIZES, SMALL, opened, says, until, workbench
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -17,7 +17,7 @@ def pictures(folder: Path) -> list[Path]:
     return [*folder.glob("*.svg")]
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_pane_gets_the_room_of_the_others_and_gives_it_back(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:
@@ -34,7 +34,7 @@ async def test_a_pane_gets_the_room_of_the_others_and_gives_it_back(tmp_path: Pa
         assert (resources.size, text.size) == before
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_pane_gets_more_room_or_less_until_the_end(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:

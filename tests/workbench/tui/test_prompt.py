@@ -5,15 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from runtimes.base import ClusterIdentity, KubernetesId
 from runtimes.base.logs import LogQuery
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_live import sandbox
 from tests.workbench.tui.test_live import workbench as live_workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, until, workbench
+from tests.workbench.tui.test_screens import LARGE, SIZES, SMALL, opened, says, until, workbench
 from workbench.tui import equivalents
 from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.diff import DiffScreen
@@ -65,7 +63,7 @@ async def test_kinds_and_clusters_are_completed_as_the_clusters_serve_them(tmp_p
         assert says(app, "kubectl --context one get statefulsets -A")
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_what_was_done_is_listed_with_the_line_that_does_the_same(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:

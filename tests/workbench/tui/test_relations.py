@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from runtimes.base import Forbidden, KubernetesId
 from runtimes.base.relations import Presence, Related, Relations, roots
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.tui.test_live import MAP, names, sandbox, workbench
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, opened, released, says, shown, until
 from workbench.present import relations
 from workbench.present.glyphs import UNICODE
 from workbench.tui.screens.live import LiveScreen
@@ -46,7 +44,7 @@ async def open_related(app: Any, pilot: Any, command: str, name: str) -> None:
     await until(pilot, lambda: isinstance(app.screen, RelationsScreen) and says(app, "Used by"))
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_from_a_deployment_to_its_pods_and_from_a_map_to_what_mounts_it(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
 ) -> None:

@@ -29,6 +29,8 @@ from workbench.tui.widgets.tone_text import ToneText
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 FRONT = KubernetesId("apps/v1", "Deployment", "web-prod", "front")
 SMALL, LARGE = (80, 24), (120, 40)
+SIZES = pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.soak)], ids=["80x24", "120x40"])
+"""For what a size changes little: that screens are whole at both is held by `test_every_screen` and the snapshots."""
 
 
 def workbench(folder: Path, clusters: Clusters, **settings: Any) -> WorkbenchApp:

@@ -14,7 +14,7 @@ from textual.widgets import Button, Input
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
 from tests.workbench.session.shop import Clusters, shop
 from tests.workbench.session.test_terraform import FILES, Clouds
-from tests.workbench.tui.test_screens import LARGE, SMALL, confirm, opened, says, shown, state, until
+from tests.workbench.tui.test_screens import LARGE, SIZES, SMALL, confirm, opened, says, shown, state, until
 from workbench.engine.events import StepStarted
 from workbench.engine.plan import Level
 from workbench.session import Session
@@ -51,7 +51,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_a_new_resource_is_shown_with_what_only_applying_decides(bench: Bench, size: tuple[int, int]) -> None:
     async with bench.app.run_test(size=size) as pilot:
         await opened(pilot)

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, state, until, workbench
+from tests.workbench.tui.test_screens import LARGE, SIZES, SMALL, opened, released, says, state, until, workbench
 from workbench.engine.errors import Refused
 from workbench.session import Session
 from workbench.tui.app import WorkbenchApp
@@ -21,7 +21,6 @@ from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.widgets.key_line import KeyLine
 from workbench.tui.widgets.resource_table import ResourceTable
 
-SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 GIT = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
@@ -184,7 +183,7 @@ def keys(app: WorkbenchApp) -> str:
     return str(app.screen.query_one(KeyLine).render())
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+@SIZES
 async def test_what_can_be_written_is_offered_and_what_is_wrong_is_said(tmp_path: Path, size: tuple[int, int]) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=size) as pilot:
