@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC
 
 from runtimes.sandbox.errors import ApiError, conflict, not_found
@@ -12,7 +13,14 @@ PODS = ("", "pods")
 
 
 def bind(
-    state: State, namespace: str, name: str, node: str, *, uid: str | None = None, dry_run: bool = False
+    state: State,
+    namespace: str,
+    name: str,
+    node: str,
+    *,
+    uid: str | None = None,
+    dry_run: bool = False,
+    annotations: Mapping[str, str] | None = None,
 ) -> Object:
     """The pod with its node, and the condition PodScheduled. Raises 404 and 409.
 
@@ -34,6 +42,8 @@ def bind(
         raise _refused(name, f"pod {name} has non-empty .spec.schedulingGates")
     bound: Object = copied(pod)
     bound["spec"]["nodeName"] = node
+    if annotations:
+        bound["metadata"]["annotations"] = {**(bound["metadata"].get("annotations") or {}), **annotations}
     status = bound.setdefault("status", {})
     status["conditions"] = [each for each in status.get("conditions") or () if each["type"] != "PodScheduled"] + [
         {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import builtins
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from kcl.records import dataclass
@@ -251,9 +251,18 @@ class Cluster(State):
     def finalize_namespace(self, name: str, finalizers: builtins.list[str]) -> Object:
         return deletion.finalize_namespace(self, name, finalizers)
 
-    def bind(self, namespace: str, name: str, node: str, *, uid: str | None, dry_run: bool) -> None:
+    def bind(
+        self,
+        namespace: str,
+        name: str,
+        node: str,
+        *,
+        uid: str | None,
+        dry_run: bool,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         """Raises 404 and 409."""
-        binding.bind(self, namespace, name, node, uid=uid, dry_run=dry_run)
+        binding.bind(self, namespace, name, node, uid=uid, dry_run=dry_run, annotations=annotations)
 
     def evict(self, namespace: str, name: str, options: deletion.Options) -> None:
         """Deletes a Pod if its budget allows. Raises 404, and 429 if not."""

@@ -122,8 +122,7 @@ def _names(causes: Causes, names: Object) -> None:
     for field in ("plural", "singular", "kind", "listKind"):
         value = names.get(field) or ""
         if not value:
-            if field in ("plural", "kind"):
-                causes.required(f"spec.names.{field}")
+            causes.required(f"spec.names.{field}")
             continue
         mixed = field in ("kind", "listKind")
         if not _LABEL.fullmatch(value.lower() if mixed else value):

@@ -59,8 +59,21 @@ def delete(state: State, resource: Resource, namespace: str, name: str, options:
     return read_as(obj, resource), gone
 
 
+_JUDGED_BY_STORE = (("", "namespaces"), custom.DEFINITIONS)
+"""Kinds with a deletion of their own, whose preconditions the server's storage judges, in its words."""
+
+
 def _check_preconditions(resource: Resource, live: Object, options: Options) -> None:
     metadata = live["metadata"]
+    if resource.storage in _JUDGED_BY_STORE:
+        for what, wanted, held in (
+            ("UID", options.uid, metadata["uid"]),
+            ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+        ):
+            if wanted is not None and wanted != held:
+                why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {held}"
+                raise conflict(resource.group, resource.plural, metadata["name"], why)
+        return
     if options.uid is not None and options.uid != metadata["uid"]:
         raise conflict(
             resource.group,
@@ -195,6 +208,9 @@ def _delete_namespace(
     if not live["metadata"].get("deletionTimestamp"):
         marked: Object = copied(live)
         marked["metadata"]["deletionTimestamp"] = state.now
+        held = list(marked["metadata"].get("finalizers") or ())
+        if options.propagation == "Orphan" and "orphan" not in held:
+            marked["metadata"]["finalizers"] = [*held, "orphan"]
         marked["status"] = {**marked.get("status", {}), "phase": "Terminating"}
         if options.dry_run:
             return marked, False
@@ -214,8 +230,11 @@ def finalize_namespace(state: State, name: str, finalizers: list[str]) -> Object
     changed["spec"] = {**changed.get("spec", {}), "finalizers": finalizers}
     if not finalizers:
         changed["spec"].pop("finalizers")
+    if changed == live and finalizers:
+        return live
     if not finalizers and changed["metadata"].get("deletionTimestamp") and not changed["metadata"].get("finalizers"):
-        return state.store.remove(("", "namespaces"), key, changed)
+        state.store.remove(("", "namespaces"), key, changed)
+        return changed
     return state.store.put(("", "namespaces"), key, changed)
 
 

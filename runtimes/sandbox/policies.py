@@ -16,6 +16,7 @@ StatusKeeps = Literal["all", "labels", "owners", "nothing"]
 class Policy:
     """
     has_generation        the object counts changes of what it wants
+    counts_late           it has no generation before its first change
     keeps_generation      it stays at what it was when the object was made
     counted_metadata      parts of the metadata whose changes count as well
     unconditional_update  PUT works without a resourceVersion
@@ -27,6 +28,7 @@ class Policy:
     """
 
     has_generation: bool = True
+    counts_late: bool = False
     keeps_generation: bool = False
     counted_metadata: tuple[str, ...] = ()
     unconditional_update: bool = True
@@ -73,7 +75,7 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _RBAC,
     ("scheduling.k8s.io", "priorityclasses"): replace(_PLAIN, keeps_generation=True),
     ("storage.k8s.io", "storageclasses"): replace(_UNCOUNTED, returns_deleted=True),
-    ("storage.k8s.io", "csidrivers"): _STORAGE,
+    ("storage.k8s.io", "csidrivers"): replace(_STORAGE, counts_late=True),
     ("storage.k8s.io", "csinodes"): _STORAGE,
     ("storage.k8s.io", "csistoragecapacities"): replace(_STORAGE, returns_deleted=False),
     ("storage.k8s.io", "volumeattachments"): replace(_STORAGE, status_metadata="all"),

@@ -307,6 +307,7 @@ _BY_RESOURCE: Mapping[tuple[str, str], Mapping[str, Reader]] = {
     ("", "replicationcontrollers"): {"status.replicas": _at("status.replicas", "0")},
     ("batch", "jobs"): {"status.successful": _at("status.succeeded", "0")},
     ("certificates.k8s.io", "certificatesigningrequests"): _paths("spec.signerName"),
+    ("resource.k8s.io", "resourceslices"): _paths("spec.nodeName", "spec.driver"),
 }
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kcl.records import dataclass
-from runtimes.base.quantity import amount
 from runtimes.sandbox.allocation import (
     NODE_PORTS,
     SERVICE_NETWORK,
@@ -25,6 +23,7 @@ from runtimes.sandbox.allocation import (
 )
 from runtimes.sandbox.errors import ApiError, JsonObject, invalid
 from runtimes.sandbox.policies import policy
+from runtimes.sandbox.quality import quality_of_service
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store, copied
 
@@ -75,7 +74,7 @@ def _status_is_written(resource: Resource) -> bool:
 
 def _count_generation(resource: Resource, new: Object, old: Object) -> None:
     rules = policy(resource)
-    if not (resource.is_custom or rules.has_generation):
+    if not (resource.is_custom or rules.has_generation or rules.counts_late):
         _keep(new["metadata"], old["metadata"], "generation")
         return
     generation = old["metadata"].get("generation", 0)
@@ -177,24 +176,6 @@ def _create_pod(pod: Object, server: Server) -> None:
         ]
 
 
-def quality_of_service(spec: Mapping[str, Any]) -> str:
-    """BestEffort without any request, Guaranteed if all containers limit cpu and memory to their requests."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    any_set, all_equal = False, True
-    for container in containers:
-        resources = container.get("resources") or {}
-        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-        for name in ("cpu", "memory"):
-            limit = amount(limits[name]) if name in limits else None
-            request = amount(requests[name]) if name in requests else limit
-            any_set = any_set or bool(limit) or bool(request)
-            if not limit or limit != request:
-                all_equal = False
-    if not any_set:
-        return "BestEffort"
-    return "Guaranteed" if all_equal else "Burstable"
-
-
 # --- Services ---
 
 
@@ -276,11 +257,14 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
     elif spec.get("clusterIPs") and not spec.get("clusterIP") and old is None:
-        spec["clusterIP"] = spec["clusterIPs"][0]
+        return  # one without the other: validation says so
     if spec.get("ipFamilyPolicy") == "RequireDualStack" and not _is_without_endpoints(spec):
         why = "this cluster is not configured for dual-stack services"
         raise _refused(service, "spec.ipFamilyPolicy", '"RequireDualStack"', why)
     _choose_families(spec)
+    if "IPv6" in spec["ipFamilies"] and not _is_without_endpoints(spec):
+        at = spec["ipFamilies"].index("IPv6")
+        raise _refused(service, f"spec.ipFamilies[{at}]", '"IPv6"', "not configured on this cluster")
     had = old["spec"].get("clusterIP") if old is not None else None
     if not spec.get("clusterIP"):
         address = free_address(server.store, server.rng)
@@ -468,6 +452,24 @@ def _note_stored_version(definition: Object) -> None:
         definition["status"]["storedVersions"] = [*stored, *current]
 
 
+def _create_lease(lease: Object, server: Server) -> None:
+    """Without what belongs to a feature that is off."""
+    for name in ("strategy", "preferredHolder"):
+        (lease.get("spec") or {}).pop(name, None)
+
+
+def _update_lease(new: Object, old: Object, server: Server) -> None:
+    _create_lease(new, server)
+
+
+def _create_node(node: Object, server: Server) -> None:
+    (node.get("spec") or {}).pop("configSource", None)
+
+
+def _update_node(new: Object, old: Object, server: Server) -> None:
+    _create_node(new, server)
+
+
 _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "pods"): _create_pod,
     ("", "services"): _create_service,
@@ -475,7 +477,9 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "secrets"): _create_secret,
     ("", "persistentvolumes"): _create_volume,
     ("", "persistentvolumeclaims"): _create_claim,
+    ("", "nodes"): _create_node,
     ("batch", "jobs"): _create_job,
+    ("coordination.k8s.io", "leases"): _create_lease,
     ("apps", "daemonsets"): _create_daemon_set,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _create_definition,
 }
@@ -483,6 +487,8 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "services"): _update_service,
     ("", "namespaces"): _update_namespace,
     ("", "secrets"): _update_secret,
+    ("", "nodes"): _update_node,
+    ("coordination.k8s.io", "leases"): _update_lease,
     ("apps", "daemonsets"): _update_daemon_set,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _update_definition,
 }

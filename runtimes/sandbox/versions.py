@@ -32,6 +32,9 @@ def read_as(stored: Object, resource: Resource) -> Object:
         return _event_to_new(copied(stored))
     if resource.storage == ("autoscaling", "horizontalpodautoscalers") and resource.version == "v1":
         return _autoscaler_to_v1(copied(stored))
+    if resource.is_custom and resource.version != resource.storage_version:
+        read: Object = pruned(_schema_of(resource, resource.version), copied(stored), at_root=True)
+        return {**read, "apiVersion": resource.api_version}
     return {**stored, "apiVersion": resource.api_version}
 
 
@@ -46,15 +49,15 @@ def to_storage(obj: Object, resource: Resource) -> Object:
     group, _ = resource.storage
     obj["apiVersion"] = f"{group}/{resource.storage_version}" if group else resource.storage_version
     if resource.is_custom:
-        made: Object = pruned(_stored_schema(resource), obj, at_root=True)
+        made: Object = pruned(_schema_of(resource, resource.storage_version), obj, at_root=True)
         return made
     return obj
 
 
-def _stored_schema(resource: Resource) -> Object:
-    """What is kept of a custom resource is what the version says in which it is kept."""
+def _schema_of(resource: Resource, version: str) -> Object:
+    """What is kept of a custom resource is what the version says in which it is kept; so with what is shown."""
     versions = (resource.definition or {}).get("spec", {}).get("versions") or ()
-    stored: Object = next((each for each in versions if each["name"] == resource.storage_version), {})
+    stored: Object = next((each for each in versions if each["name"] == version), {})
     return (stored.get("schema") or {}).get("openAPIV3Schema") or {PRESERVE: True}
 
 

@@ -571,6 +571,7 @@ _ROWS: Mapping[tuple[str, str], Row] = {
         _age(o, now),
     ],
     ("scheduling.k8s.io", "priorityclasses"): _priority_class,
+    ("resource.k8s.io", "resourceclaims"): lambda o, now: [o["metadata"]["name"], _claim_state(o), _age(o, now)],
     ("coordination.k8s.io", "leases"): lambda o, now: [
         o["metadata"]["name"],
         (o.get("spec") or {}).get("holderIdentity", ""),
@@ -591,6 +592,16 @@ _ROWS: Mapping[tuple[str, str], Row] = {
         next((c["status"] for c in _status(o).get("conditions") or () if c["type"] == "Dangling"), "?"),
     ],
 }
+
+
+def _claim_state(claim: Object) -> str:
+    status, words = _status(claim), []
+    if claim["metadata"].get("deletionTimestamp"):
+        words.append("deleted")
+    if status.get("allocation") is None:
+        return ",".join([*words, "pending"]) if not words else words[0]
+    words.append("allocated")
+    return ",".join([*words, "reserved"] if status.get("reservedFor") else words)
 
 
 def _controller(obj: Object) -> str:

@@ -183,6 +183,7 @@ class Gateway:
                 handlers.check_verb(resource, place, verb)
                 return await self._stream(self._log(incoming, request))
             reply = handlers.answer(request, verb)
+            reply.body = replies.in_version(reply.body, wanted.version)
         except ApiError as error:
             return replies.failure(error, request.warnings, _error_format(wanted))
         is_status = incoming.method == "DELETE" and reply.body.get("kind") == "Status"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -184,10 +185,6 @@ def _get(request: Request) -> Reply:
             raise ApiError(500, "", str(error)) from error
         if asked > request.cluster.revision:
             raise listing.too_large(asked, request.cluster.revision, request.resource)
-    if request.wanted.shape == "PartialObjectMetadataList":
-        what = f"*{_internal_kind(request.resource)}"
-        text = f"you requested PartialObjectMetadataList, but the requested object is not a list ({what})"
-        raise ApiError(406, "NotAcceptable", text)
     obj = request.cluster.get(request.resource, request.namespace, request.address.name)
     return Reply(200, shown(request, obj), request.warnings)
 
@@ -208,6 +205,10 @@ def shown(request: Request, obj: Object) -> JsonObject:
             )
         case "PartialObjectMetadata":
             return partial_metadata(obj)
+        case "PartialObjectMetadataList":
+            what = f"*{_internal_kind(request.resource)}"
+            text = f"you requested PartialObjectMetadataList, but the requested object is not a list ({what})"
+            raise ApiError(406, "NotAcceptable", text)
         case _:
             return obj
 
@@ -362,7 +363,11 @@ def _finalize(request: Request) -> Reply:
 
 
 def _options(request: Request) -> deletion.Options:
-    body = request.body("DeleteOptions") if request.content.strip() else None
+    try:
+        body = request.body("DeleteOptions") if request.content.strip() else None
+    except ApiError as error:
+        unread = re.fullmatch(r".*(couldn't get version/kind; json parse error: .*?)( \(.*\))?", error.message, re.S)
+        raise ApiError(500, "", unread[1]) if unread else error from None
     read = delete_options(request.query, body)
     propagation = cast("deletion.Propagation | None", read.propagation)
     return deletion.Options(

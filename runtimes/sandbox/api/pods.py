@@ -65,7 +65,8 @@ def _bind(cluster: Cluster, request: Request) -> Reply:
         raise ApiError(500, "", "target.name: Required value")
     uid = metadata.get("uid") if request.address.name else None  # the collection looks at no precondition
     dry_run = "All" in request.query.all("dryRun")
-    cluster.bind(request.namespace, name, target["name"], uid=uid, dry_run=dry_run)
+    annotations = metadata.get("annotations")
+    cluster.bind(request.namespace, name, target["name"], uid=uid, dry_run=dry_run, annotations=annotations)
     return Reply(201, _success())
 
 

@@ -25,6 +25,7 @@ class Representation:
 
     format: str = JSON
     shape: str = ""
+    version: str = "v1"
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ def negotiate(accept: str, lists_streams: bool = False) -> Representation:
     """Raises 406 if nothing that is accepted can be had. `lists_streams`: the refusal names watch formats too."""
     known_type = False
     for type_, parameters in _clauses(accept or "*/*"):
-        format_ = JSON if type_ in ("*/*", "application/*") else type_
+        format_ = JSON if type_ == "*/*" else type_
         if format_ not in _FORMATS[:2]:
             known_type = known_type or format_ in _FORMATS
             continue
@@ -62,7 +63,7 @@ def negotiate(accept: str, lists_streams: bool = False) -> Representation:
         if not shape:
             return Representation(format_)
         if shape in _SHAPES and parameters.get("g") == "meta.k8s.io" and parameters.get("v") in ("v1", "v1beta1"):
-            return Representation(format_, shape)
+            return Representation(format_, shape, parameters["v"])
     if known_type:
         text = f"only the following media types are accepted: {', '.join(_FORMATS)}"
         raise ApiError(406, "NotAcceptable", text)
@@ -70,12 +71,19 @@ def negotiate(accept: str, lists_streams: bool = False) -> Representation:
     raise ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {shown}", {})
 
 
+_BOOLEANS_OF_OLD = frozenset(
+    each for word in ("y", "n", "yes", "no", "on", "off") for each in (word, word.capitalize(), word.upper())
+)
+
+
 class _Dumper(yaml.SafeDumper):
     """Quotes with double marks only, as the real server's YAML does."""
 
     def choose_scalar_style(self) -> str:
         style: str = super().choose_scalar_style()
-        return '"' if style == "'" else style
+        value = self.event.value if isinstance(self.event, yaml.ScalarEvent) else ""
+        is_text = isinstance(self.event, yaml.ScalarEvent) and self.event.implicit[1]
+        return '"' if style == "'" or (is_text and not style and value in _BOOLEANS_OF_OLD) else style
 
 
 def encoded(value: Any) -> bytes:
@@ -135,6 +143,20 @@ def text_response(status: int, text: str) -> web.Response:
     answer = written(status, text.encode(), "text/plain; charset=utf-8")
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer
+
+
+def in_version(body: JsonObject, version: str) -> JsonObject:
+    """A Table or metadata, in the version of meta.k8s.io that was asked for."""
+    if version == "v1" or not str(body.get("apiVersion", "")).startswith("meta.k8s.io/"):
+        return body
+    made = {**body, "apiVersion": f"meta.k8s.io/{version}"}
+    if made.get("rows"):
+        made["rows"] = [
+            {**row, "object": in_version(row["object"], version)} if row.get("object") else row for row in made["rows"]
+        ]
+    if made.get("items"):
+        made["items"] = [in_version(item, version) for item in made["items"]]
+    return made
 
 
 def partial_metadata(obj: JsonObject) -> JsonObject:

@@ -104,6 +104,8 @@ def _check_access(request: Request, kind: str, spec: JsonObject, metadata: JsonO
     elif wanted is None and other is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         found.invalid("spec.resourceAttributes", None, text)
+    if wanted is not None:
+        _check_selectors(found, wanted)
     if kind != "SelfSubjectAccessReview" and not spec.get("user") and not spec.get("groups"):
         found.invalid("spec.user", "", "at least one of user or group must be specified")
     if kind == "LocalSubjectAccessReview":
@@ -121,6 +123,24 @@ def _check_access(request: Request, kind: str, spec: JsonObject, metadata: JsonO
         texts = [f"{each['field']}: {each['message']}" for each in found]
         listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         raise invalid(AUTHORIZATION, "", "", list(found), f'.{AUTHORIZATION} "" is invalid: {listed}')
+
+
+def _check_selectors(causes: Causes, wanted: JsonObject) -> None:
+    for field in ("fieldSelector", "labelSelector"):
+        selector = wanted.get(field)
+        if selector is None:
+            continue
+        here, raw, listed = (
+            f"spec.resourceAttributes.{field}",
+            selector.get("rawSelector"),
+            selector.get("requirements"),
+        )
+        if raw and listed:
+            causes.invalid(f"{here}.rawSelector", raw, "may not specified at the same time as requirements")
+        elif not raw and not listed:
+            causes.required(
+                f"{here}.requirements", f"when {here} is specified, requirements or rawSelector is required"
+            )
 
 
 def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Attributes:

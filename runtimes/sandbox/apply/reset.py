@@ -54,6 +54,7 @@ _OF_STATUS = {
     ("", "Pod"): FieldSet.of(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ("apps", "Deployment"): FieldSet.of(("spec",), ("metadata", "labels")),
     ("storage.k8s.io", "VolumeAttachment"): FieldSet.of(("metadata",), ("spec",)),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): FieldSet.of(("metadata",), ("spec",)),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): FieldSet.of(("metadata",), ("spec",)),
     ("apiregistration.k8s.io", "APIService"): FieldSet.of(("metadata",), ("spec",)),
 }

@@ -7,6 +7,7 @@ means the object is fine. `warnings` are for objects that are accepted, but shou
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kcl.records import dataclass
 from runtimes.sandbox.schema.registry import KindSchema
@@ -20,10 +21,12 @@ from runtimes.sandbox.validate import (
     job_status,
     jobs,
     meta,
+    names,
     others,
     persistent_volumes,
     pods,
     warn,
+    webhooks,
     workloads,
 )
 from runtimes.sandbox.validate.causes import Cause, Causes, Object
@@ -104,6 +107,23 @@ def _pod_status(causes: Causes, pod: Object) -> None:
     observed = (pod.get("status") or {}).get("observedGeneration")
     if observed is not None and observed < 0:
         causes.invalid("status.observedGeneration", observed, "must be a non-negative integer")
+    for field in ("podIPs", "hostIPs"):
+        for index, each in enumerate((pod.get("status") or {}).get(field) or []):
+            address = each.get("ip") or ""
+            causes.invalid_each(f"status.{field}[{index}]", address, names.ip_address(address))
+
+
+def _quota_status(causes: Causes, quota: Object) -> None:
+    for field in ("hard", "used"):
+        core.quota_amounts(causes, (quota.get("status") or {}).get(field) or {}, f"status.{field}")
+
+
+def _ingress_status(causes: Causes, ingress: Object) -> None:
+    balancer = (ingress.get("status") or {}).get("loadBalancer") or {}
+    for index, each in enumerate(balancer.get("ingress") or []):
+        address = each.get("ip") or ""
+        if address:
+            causes.invalid_each(f"status.loadBalancer.ingress[{index}].ip", address, names.ip_address(address))
 
 
 def _service_status(causes: Causes, service: Object) -> None:
@@ -138,7 +158,9 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update, on_update="full meta full change"),
     ("", "LimitRange"): Rules(core.limit_range, on_update="full"),
-    ("", "ResourceQuota"): Rules(core.resource_quota, core.resource_quota_update, on_update="meta check change"),
+    ("", "ResourceQuota"): Rules(
+        core.resource_quota, core.resource_quota_update, on_update="meta check change", status=_quota_status
+    ),
     ("", "ServiceAccount"): Rules(on_update="meta full"),
     ("", "Endpoints"): Rules(core.endpoints, on_update="meta full"),
     ("", "PodTemplate"): Rules(workloads.bare_template, on_update="meta check"),
@@ -171,7 +193,7 @@ RULES: dict[tuple[str, str], Rules] = {
         status=workloads.disruption_budget_status,
     ),
     ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, on_update="full meta check"),
-    ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full"),
+    ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full", status=_ingress_status),
     ("networking.k8s.io", "IngressClass"): Rules(
         others.ingress_class, others.ingress_class_update, namespaced=False, on_update="meta change full"
     ),
@@ -200,7 +222,10 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("storage.k8s.io", "CSIStorageCapacity"): Rules(cluster_kinds.storage_capacity, on_update="meta check"),
     ("storage.k8s.io", "VolumeAttributesClass"): Rules(
-        cluster_kinds.volume_attributes_class, namespaced=False, on_update="meta check"
+        cluster_kinds.volume_attributes_class,
+        cluster_kinds.volume_attributes_class_update,
+        namespaced=False,
+        on_update="meta check change",
     ),
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): Rules(
         cluster_kinds.flow_schema, namespaced=False, on_update="meta check"
@@ -215,6 +240,10 @@ RULES: dict[tuple[str, str], Rules] = {
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Rules(
         admission_policies.binding, namespaced=False, on_update="meta check"
     ),
+    **{
+        ("admissionregistration.k8s.io", kind): Rules(webhooks.configuration, namespaced=False, on_update="full")
+        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+    },
     ("coordination.k8s.io", "Lease"): Rules(others.lease, on_update="meta check", own_finalizers=False),
 }
 
@@ -254,7 +283,7 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
     if kind.is_custom or rules is None:
         meta.object_meta_update(causes, after, before)
         if kind.is_custom:
-            _custom(causes, kind, new, old)
+            _custom(causes, kind, new, old, subresource)
         return causes
     if subresource == "status":
         meta.object_meta_update(causes, after, before)
@@ -263,6 +292,7 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
         return causes
     if subresource == "resize":
         pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)
+        pods.resized(causes, new, old)
         return causes
     if subresource == "ephemeralcontainers":
         _ephemeral_update(causes, new, old)
@@ -299,7 +329,7 @@ def _ephemeral_update(causes: Causes, new: Object, old: Object) -> None:
             causes.forbidden("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed\n')
 
 
-def _custom(causes: Causes, kind: KindSchema, obj: Object, old: Object | None) -> None:
+def _custom(causes: Causes, kind: KindSchema, obj: Object, old: Object | None, subresource: str | None = None) -> None:
     schema = kind.type.schema
     if not isinstance(schema, dict):
         return
@@ -309,10 +339,28 @@ def _custom(causes: Causes, kind: KindSchema, obj: Object, old: Object | None) -
         for name, value in (schema.get("properties") or {}).items()
         if name not in ("apiVersion", "kind", "metadata")
     }
-    custom.schema_rules(causes, {**schema, "properties": properties}, body, "")
+    if subresource == "status":
+        _custom_status(causes, properties.get("status") or {}, body, old or {})
+    else:
+        custom.schema_rules(causes, {**schema, "properties": properties}, body, "", _held(old))
     embedded(causes, schema, body)
     custom.list_keys(causes, schema, body)
     check_rules(causes, schema, obj, old)
+
+
+def _held(old: Object | None) -> Any:
+    return custom.NEW if old is None else old
+
+
+def _custom_status(causes: Causes, schema: Object, body: Object, old: Object) -> None:
+    """Its messages name places as seen from the status."""
+    if "status" not in body:
+        return
+    found = Causes()
+    custom.schema_rules(found, schema, body["status"], "", old.get("status", custom.NEW))
+    for cause in found:
+        inner = cause["field"]
+        causes.append({**cause, "field": f"status.{inner}" if inner else "status"})
 
 
 def warnings(kind: KindSchema, new: Object, old: Object | None) -> list[str]:

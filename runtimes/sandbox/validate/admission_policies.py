@@ -6,6 +6,8 @@ import re
 
 from runtimes.sandbox.cel import checking
 from runtimes.sandbox.cel.syntax import CelError
+from runtimes.sandbox.validate import meta, names
+from runtimes.sandbox.validate.admission_rules import rule_with_operations
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.rules import shown
 
@@ -15,23 +17,27 @@ _NAMES = dict.fromkeys(
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
 _SUPPORTED_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_MOST_CONDITIONS = 64
 _ACTIONS = ("Audit", "Deny", "Warn")
 
 
 def policy(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
-    if spec.get("matchConstraints") is None:
-        causes.required("spec.matchConstraints")
     if spec.get("failurePolicy") not in (None, "Fail", "Ignore"):
         causes.not_supported("spec.failurePolicy", spec["failurePolicy"], ("Fail", "Ignore"))
-    for index, each in enumerate(spec.get("matchConditions") or []):
-        here = f"spec.matchConditions[{index}]"
-        _expression(causes, each.get("expression") or "", f"{here}.expression", "bool")
-        if not each.get("name"):
-            causes.required(f"{here}.name")
+    if spec.get("paramKind") is not None:
+        _param_kind(causes, spec["paramKind"], "spec.paramKind")
+    constraints = spec.get("matchConstraints")
+    if constraints is None:
+        causes.required("spec.matchConstraints")
+    else:
+        _match_resources(causes, constraints, "spec.matchConstraints")
+        if not constraints.get("resourceRules"):
+            causes.required("spec.matchConstraints.resourceRules")
+    match_conditions(causes, spec.get("matchConditions") or [], "spec.matchConditions")
     for index, each in enumerate(spec.get("variables") or []):
         here, name = f"spec.variables[{index}]", each.get("name") or ""
-        if not name:
+        if not name.strip():
             causes.required(f"{here}.name", "name is not specified")
         elif not _IDENTIFIER.fullmatch(name):
             causes.invalid(f"{here}.name", name, "must be a valid CEL identifier")
@@ -44,11 +50,74 @@ def policy(causes: Causes, obj: Object) -> None:
         _validation(causes, each, f"spec.validations[{index}]")
 
 
+def match_conditions(causes: Causes, conditions: list[Object], path: str) -> None:
+    """Of webhooks, too."""
+    if len(conditions) > _MOST_CONDITIONS:
+        causes.too_many(path, len(conditions), _MOST_CONDITIONS)
+    seen: set[str] = set()
+    for index, each in enumerate(conditions):
+        here, name, text = f"{path}[{index}]", each.get("name") or "", (each.get("expression") or "").strip()
+        if text:
+            _expression(causes, text, f"{here}.expression", "bool")
+        else:
+            causes.required(f"{here}.expression")
+        if not name:
+            causes.required(f"{here}.name")
+        else:
+            causes.invalid_each(f"{here}.name", name, names.qualified(name))
+            if name in seen:
+                causes.duplicate(f"{here}.name", name)
+            seen.add(name)
+
+
+def _param_kind(causes: Causes, kind: Object, path: str) -> None:
+    version, name = kind.get("apiVersion") or "", kind.get("kind") or ""
+    group, _, number = version.rpartition("/")
+    if not version:
+        causes.required(f"{path}.apiVersion")
+    elif version.count("/") > 1:
+        causes.invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+    else:
+        if group and names.subdomain(group):
+            causes.invalid(f"{path}.apiVersion", group, ",".join(names.subdomain(group)))
+        if not number:
+            causes.invalid(f"{path}.apiVersion", version, "version must be specified")
+        elif names.label_1035(number):
+            causes.invalid(f"{path}.apiVersion", version, ",".join(names.label_1035(number)))
+    if not name:
+        causes.required(f"{path}.kind")
+    elif names.label_1035(name.lower()):
+        wrong = ",".join(names.label_1035(name.lower()))
+        causes.invalid(f"{path}.kind", name, f"may have mixed case, but should otherwise match: {wrong}")
+
+
+def _match_resources(causes: Causes, given: Object, path: str) -> None:
+    if given.get("matchPolicy") not in (None, "Equivalent", "Exact"):
+        causes.not_supported(f"{path}.matchPolicy", given["matchPolicy"], ("Equivalent", "Exact"))
+    for field in ("namespaceSelector", "objectSelector"):
+        meta.label_selector(causes, f"{path}.{field}", given.get(field))
+    for field in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(given.get(field) or []):
+            here, listed = f"{path}.{field}[{index}]", rule.get("resourceNames") or []
+            for at, name in enumerate(listed):
+                causes.invalid_each(f"{here}.resourceNames[{at}]", name, names.path_segment(name))
+                if name in listed[:at]:
+                    causes.duplicate(f"{here}.resourceNames[{at}]", name)
+            rule_with_operations(causes, rule, here)
+
+
 def _validation(causes: Causes, rule: Object, path: str) -> None:
     text, message = rule.get("expression") or "", rule.get("messageExpression") or ""
     _expression(causes, text, f"{path}.expression", "bool")
-    if message:
+    if message and not message.strip():
+        causes.invalid(f"{path}.messageExpression", message, "must be non-empty if specified")
+    elif message:
         _expression(causes, message, f"{path}.messageExpression", "string")
+    said = rule.get("message") or ""
+    if said and not said.strip():
+        causes.invalid(f"{path}.message", said, "must be non-empty if specified")
+    elif "\n" in said.strip() or "\r" in said.strip():
+        causes.invalid(f"{path}.message", said, "must not contain line breaks")
     if rule.get("reason") not in (None, *_REASONS):
         causes.not_supported(f"{path}.reason", rule["reason"], _SUPPORTED_REASONS)
 
@@ -86,10 +155,33 @@ def left_out(obj: Object) -> list[str]:
     return [f"the sandbox does not evaluate policies that use {name}" for name in missing]
 
 
+def _param_ref(causes: Causes, ref: Object, path: str) -> None:
+    name, selector, action = ref.get("name") or "", ref.get("selector"), ref.get("parameterNotFoundAction")
+    if name:
+        causes.invalid_each(f"{path}.name", name, names.path_segment(name))
+    for field in ("name", "selector"):
+        if field == "selector":
+            meta.label_selector(causes, f"{path}.selector", selector)
+        if name and selector is not None:
+            causes.forbidden(f"{path}.{field}", "name and selector are mutually exclusive")
+    if not name and selector is None:
+        causes.required(path, "one of name or selector must be specified")
+    if not action:
+        causes.required(f"{path}.parameterNotFoundAction")
+    elif action not in ("Allow", "Deny"):
+        causes.not_supported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
+
+
 def binding(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
-    if not spec.get("policyName"):
+    name = spec.get("policyName") or ""
+    if not name:
         causes.required("spec.policyName")
+    else:
+        causes.invalid_each("spec.policyName", name, names.subdomain(name))
+    if spec.get("paramRef") is not None:
+        _param_ref(causes, spec["paramRef"], "spec.paramRef")
+    _match_resources(causes, spec.get("matchResources") or {}, "spec.matchResources")
     actions = spec.get("validationActions") or []
     if not actions:
         causes.required("spec.validationActions", "at least one validation action is required")

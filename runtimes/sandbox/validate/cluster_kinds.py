@@ -32,13 +32,21 @@ def volume_attributes_class(causes: Causes, obj: Object) -> None:
         causes.required("parameters", "must contain at least one key/value pair")
 
 
+def volume_attributes_class_update(causes: Causes, new: Object, old: Object) -> None:
+    for name in ("driverName", "parameters"):
+        if (new.get(name) or None) != (old.get(name) or None):
+            causes.forbidden(name, f"updates to {name} are forbidden.")
+
+
 def flow_schema(causes: Causes, obj: Object) -> None:
     if not ((obj.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name"):
         causes.required("spec.priorityLevelConfiguration.name", "must reference a priority level")
 
 
 def priority_level(causes: Causes, obj: Object) -> None:
-    kind = (obj.get("spec") or {}).get("type") or ""
+    kind, name = (obj.get("spec") or {}).get("type") or "", (obj.get("metadata") or {}).get("name")
+    if (name == "exempt") != (kind == "Exempt"):
+        causes.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
     if kind not in ("Exempt", "Limited"):
         causes.not_supported("spec.type", kind, ("Exempt", "Limited"))
 

@@ -104,7 +104,7 @@ def init_containers(
                 causes.forbidden(f"{here}.{field}", "may not be set for init containers without restartPolicy=Always")
 
 
-EPHEMERAL_FORBIDDEN = ("ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resources")
+EPHEMERAL_FORBIDDEN = ("ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 
 
 def ephemeral_containers(causes: Causes, spec: Object, volumes: set[str], path: str) -> None:
@@ -305,13 +305,13 @@ def _mounts(causes: Causes, container: Object, volumes: set[str], path: str) -> 
         seen.add(target)
         if name in devices:
             causes.invalid(f"{here}.name", name, "must not already exist in volumeDevices")
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            text = "subPathExpr and subPath are mutually exclusive"
-            causes.invalid(f"{here}.subPathExpr", mount["subPathExpr"], text)
-            continue
-        for field in ("subPath", "subPathExpr"):
-            if mount.get(field):
-                causes.invalid_each(f"{path}.{field}", mount[field], names.local_path(mount[field]))
+        if mount.get("subPath"):
+            causes.invalid_each(f"{path}.subPath", mount["subPath"], names.local_path(mount["subPath"]))
+        if mount.get("subPathExpr"):
+            if mount.get("subPath"):
+                text = "subPathExpr and subPath are mutually exclusive"
+                causes.invalid(f"{here}.subPathExpr", mount["subPathExpr"], text)
+            causes.invalid_each(f"{path}.subPathExpr", mount["subPathExpr"], names.local_path(mount["subPathExpr"]))
         _propagation(causes, container, mount, path)
 
 

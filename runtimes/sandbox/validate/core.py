@@ -40,7 +40,7 @@ def service(causes: Causes, obj: Object) -> None:
         wrong = names.ip_address(address)
         causes.invalid_each(f"spec.externalIPs[{index}]", address, wrong)
         if not wrong:
-            _reachable(causes, f"spec.externalIPs[{index}]", address)
+            reachable(causes, f"spec.externalIPs[{index}]", address)
     if not kind:
         causes.required("spec.type")
     elif kind not in SERVICE_TYPES:
@@ -110,10 +110,14 @@ def _cluster_ips(causes: Causes, spec: Object) -> None:
     for index, family in enumerate(families):
         if family not in ("IPv4", "IPv6"):
             causes.not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
+        if family in families[:index]:
+            causes.duplicate(f"spec.ipFamilies[{index}]", family)
     addresses = spec.get("clusterIPs") or []
     if not addresses:
         return
-    if spec.get("clusterIP") != addresses[0]:
+    if not spec.get("clusterIP"):
+        causes.invalid("spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified")
+    elif spec.get("clusterIP") != addresses[0]:
         causes.invalid("spec.clusterIPs", addresses, "first value must match `clusterIP`")
     for index, address in enumerate(addresses):
         if address == "None":
@@ -121,9 +125,12 @@ def _cluster_ips(causes: Causes, spec: Object) -> None:
         causes.invalid_each(f"spec.clusterIPs[{index}]", address, names.ip_address(address))
     if len(addresses) > 2:
         causes.invalid("spec.clusterIPs", addresses, "may only hold up to 2 values")
+    if len(addresses) == 2 and all(not names.ip_address(address) for address in addresses):
+        if len({ipaddress.ip_address(address).version for address in addresses}) < 2:
+            causes.invalid("spec.clusterIPs", addresses, "may specify no more than one IP for each IP family")
 
 
-def _reachable(causes: Causes, path: str, address: str) -> None:
+def reachable(causes: Causes, path: str, address: str) -> None:
     """Addresses that name no other host."""
     ip = ipaddress.ip_address(address)
     if ip.is_unspecified:
@@ -173,6 +180,9 @@ def _load_balancer(causes: Causes, spec: Object, kind: str) -> None:
     for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
         if spec.get(name) is not None and kind != "LoadBalancer":
             causes.forbidden(f"spec.{name}", "may only be used when `type` is 'LoadBalancer'")
+    chosen = spec.get("loadBalancerClass")
+    if chosen is not None and kind == "LoadBalancer":
+        causes.invalid_each("spec.loadBalancerClass", chosen, names.qualified(chosen))
 
 
 def _traffic(causes: Causes, spec: Object, kind: str) -> None:
@@ -196,6 +206,9 @@ def _traffic(causes: Causes, spec: Object, kind: str) -> None:
     inside = spec.get("internalTrafficPolicy")
     if inside is not None and inside not in policies:
         causes.not_supported("spec.internalTrafficPolicy", inside, policies)
+    near, known = spec.get("trafficDistribution"), ("PreferClose", "PreferSameZone", "PreferSameNode")
+    if near is not None and near not in known:
+        causes.not_supported("spec.trafficDistribution", near, known)
 
 
 def service_update(causes: Causes, new: Object, old: Object) -> None:
@@ -332,6 +345,12 @@ def claim_spec(causes: Causes, spec: Object, path: str) -> None:
         for part in ("name", "kind"):
             if spec.get(field) is not None and not spec[field].get(part):
                 causes.required(f"{path}.{field}.{part}")
+    source, wanted = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and wanted is not None and not wanted.get("namespace") and source != wanted:
+        causes.invalid(path, {}, "must match dataSourceRef")
+    attributes = spec.get("volumeAttributesClassName")
+    if attributes:
+        causes.invalid_each(f"{path}.volumeAttributesClassName", attributes, names.subdomain(attributes))
 
 
 def access_modes(causes: Causes, modes: list[str], path: str) -> None:
@@ -445,13 +464,17 @@ def _ratio(causes: Causes, ratio: str, low: str | None, high: str | None, path: 
 
 def resource_quota(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
-    for name, value in (spec.get("hard") or {}).items():
-        here = f"spec.hard[{name}]"
+    quota_amounts(causes, spec.get("hard") or {}, "spec.hard")
+    quotas.scopes(causes, spec)
+
+
+def quota_amounts(causes: Causes, amounts: Object, path: str) -> None:
+    for name, value in amounts.items():
+        here = f"{path}[{name}]"
         containers.resource_name(causes, here, name)
         if "/" not in name and not _is_quota_resource(name):
             causes.invalid(here, name, "must be a standard resource for quota")
         containers.quantity_value(causes, here, name, value)
-    quotas.scopes(causes, spec)
 
 
 def resource_quota_update(causes: Causes, new: Object, old: Object) -> None:
@@ -499,6 +522,19 @@ def node(causes: Causes, obj: Object) -> None:
             inner = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": added}
             causes.duplicate(here, inner, "taints must be unique by key and effect pair")
         seen.add((key, effect))
+    _pod_ranges(causes, spec)
+
+
+def _pod_ranges(causes: Causes, spec: Object) -> None:
+    ranges = spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else [])
+    wrong = [names.cidr(each) for each in ranges]
+    for index, each in enumerate(ranges):
+        causes.invalid_each(f"spec.podCIDRs[{index}]", each, wrong[index])
+    if len(ranges) > 2:
+        causes.invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family")
+    elif len(ranges) == 2 and not any(wrong):
+        if len({ipaddress.ip_network(each, strict=False).version for each in ranges}) < 2:
+            causes.invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family")
 
 
 def node_update(causes: Causes, new: Object, old: Object) -> None:

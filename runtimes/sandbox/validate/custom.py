@@ -10,7 +10,7 @@ import ipaddress
 import json
 import re
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -21,11 +21,21 @@ from runtimes.sandbox.limits import MOST_STEPS, timed_out
 from runtimes.sandbox.validate.causes import Causes, Object
 
 
-def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
+class _New:
+    """In the place of a former value: there was none, or it is not known which one it was."""
+
+
+NEW = _New()
+
+
+def schema_rules(causes: Causes, schema: Object, value: Any, path: str, old: Any = NEW) -> None:
     """Check `value`, which is not null unless the schema allows it, against one schema and all below it.
 
+    `old` is what stood there before: parts that stay as they were are not held to the schema, which may be newer.
     Raises ApiError where that takes too long.
     """
+    if old is not NEW and old == value:
+        return
     causes.steps[0] += 1
     if causes.steps[0] > MOST_STEPS:
         raise timed_out()
@@ -43,9 +53,9 @@ def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
         case bool():
             pass
         case dict():
-            _object(causes, schema, value, path)
+            _object(causes, schema, value, path, old if isinstance(old, dict) else {})
         case list():
-            _list(causes, schema, value, path)
+            _list(causes, schema, value, path, old if isinstance(old, list) else [])
         case str():
             _text(causes, schema, value, path)
         case int() | float():
@@ -90,7 +100,7 @@ def _enumeration(causes: Causes, schema: Object, value: Any, path: str) -> None:
         causes.not_supported(path, value, [item if isinstance(item, str) else json.dumps(item) for item in allowed])
 
 
-def _object(causes: Causes, schema: Object, value: Object, path: str) -> None:
+def _object(causes: Causes, schema: Object, value: Object, path: str, old: Object) -> None:
     properties = schema.get("properties") or {}
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if most is not None and len(value) > most:
@@ -104,12 +114,12 @@ def _object(causes: Causes, schema: Object, value: Object, path: str) -> None:
     for name, inner in value.items():
         here = f"{path}.{name}" if path else name
         if name in properties:
-            schema_rules(causes, properties[name], inner, here)
+            schema_rules(causes, properties[name], inner, here, old.get(name, NEW))
         elif isinstance(additional, dict):
-            schema_rules(causes, additional, inner, here)
+            schema_rules(causes, additional, inner, here, old.get(name, NEW))
 
 
-def _list(causes: Causes, schema: Object, value: list[Any], path: str) -> None:
+def _list(causes: Causes, schema: Object, value: list[Any], path: str, old: list[Any]) -> None:
     most, least = schema.get("maxItems"), schema.get("minItems")
     if most is not None and len(value) > most:
         causes.too_many(path, len(value), most)
@@ -119,8 +129,14 @@ def _list(causes: Causes, schema: Object, value: list[Any], path: str) -> None:
         causes.invalid(path, "", f"{path} in body shouldn't contain duplicates")
     items = schema.get("items")
     if isinstance(items, dict):
+        keys = schema.get("x-kubernetes-list-map-keys") or ()
+        held = {_key(each, keys): each for each in old} if keys else {}
         for index, item in enumerate(value):
-            schema_rules(causes, items, item, f"{path}[{index}]")
+            schema_rules(causes, items, item, f"{path}[{index}]", held.get(_key(item, keys), NEW))
+
+
+def _key(item: Any, keys: Sequence[str]) -> str:
+    return json.dumps([item.get(key) for key in keys] if isinstance(item, dict) else None)
 
 
 def list_keys(causes: Causes, schema: Object, value: Any, path: str = "") -> None:
@@ -158,12 +174,13 @@ def _text(causes: Causes, schema: Object, value: str, path: str) -> None:
     most, least, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if most is not None and len(value) > most:
         causes.too_long(path, most)
-    if least is not None and len(value) < least:
+    elif least is not None and len(value) < least:
         causes.invalid(path, value, f"{path} in body should be at least {least} chars long")
-    if pattern is not None and not _matches(pattern, value):
+    elif pattern is not None and not _matches(pattern, value):
         causes.invalid(path, value, f"{path} in body should match '{pattern}'")
     form = schema.get("format", "")
-    if form in FORMATS and not FORMATS[form](value):
+    check = FORMATS.get(form.replace("-", ""))
+    if check is not None and not check(value):
         causes.wrong_type(path, value, f'{path} in body must be of type {form}: "{value}"')
 
 
@@ -234,8 +251,52 @@ def _is_network(value: str) -> bool:
 
 
 _HOSTNAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*")
+_CARD = re.compile(
+    r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
+    r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
+)
+_COLOUR = r"(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
+
+
+def _fully(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    return lambda value: compiled.fullmatch(value) is not None
+
+
+def _is_isbn(value: str, lengths: Sequence[int]) -> bool:
+    digits = value.replace("-", "").replace(" ", "")
+    if len(digits) not in lengths:
+        return False
+    if len(digits) == 10 and re.fullmatch(r"[0-9]{9}[0-9X]", digits):
+        return sum((10 - at) * (10 if each == "X" else int(each)) for at, each in enumerate(digits)) % 11 == 0
+    if len(digits) == 13 and digits.isdecimal():
+        return sum(int(each) * (3 if at % 2 else 1) for at, each in enumerate(digits)) % 10 == 0
+    return False
+
+
+def _uuid(version: str, variant: str) -> Callable[[str], bool]:
+    return _fully(rf"(?i)[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}[0-9a-f]{{3}}-?{variant}[0-9a-f]{{3}}-?[0-9a-f]{{12}}")
+
+
+_SHORT_NAME = _fully(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONG_NAME = _fully(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+# by their names without hyphens, as the server's library looks them up
 FORMATS: dict[str, Callable[[str], bool]] = {
-    "date-time": _is_time,
+    "bsonobjectid": _fully("[0-9a-fA-F]{24}"),
+    "uuid3": _uuid("3", "[0-9a-f]"),
+    "uuid4": _uuid("4", "[89ab]"),
+    "uuid5": _uuid("5", "[89ab]"),
+    "isbn": lambda value: _is_isbn(value, (10, 13)),
+    "isbn10": lambda value: _is_isbn(value, (10,)),
+    "isbn13": lambda value: _is_isbn(value, (13,)),
+    "creditcard": lambda value: bool(_CARD.fullmatch(re.sub(r"[^0-9]", "", value))),
+    "ssn": _fully(r"[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}"),
+    "hexcolor": _fully("#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
+    "rgbcolor": _fully(rf"rgb\(\s*{_COLOUR}\s*,\s*{_COLOUR}\s*,\s*{_COLOUR}\s*\)"),
+    "password": lambda value: True,
+    "k8sshortname": lambda value: len(value) <= 63 and _SHORT_NAME(value),
+    "k8slongname": lambda value: len(value) <= 253 and _LONG_NAME(value),
+    "datetime": _is_time,
     "date": _is_date,
     "uuid": lambda value: bool(re.fullmatch(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", value)),
     "ipv4": lambda value: _is_address(value, 4),
@@ -248,6 +309,22 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "email": lambda value: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", value)),
     "duration": lambda value: bool(re.fullmatch(r"[-+]?(\d+(\.\d*)?|\.\d+)\s*[a-zµ]+.*", value)),
 }
+
+
+def unknown_formats(definition: Object) -> set[str]:
+    """Formats of texts in a definition that no check is known for."""
+    versions = definition["spec"].get("versions") or ()
+    left, found = [(each.get("schema") or {}).get("openAPIV3Schema") for each in versions], set()
+    while left:
+        schema = left.pop()
+        if not isinstance(schema, dict):
+            continue
+        form = schema.get("format")
+        if form and schema.get("type") == "string" and form.replace("-", "") not in FORMATS:
+            found.add(form)
+        left.extend((schema.get("properties") or {}).values())
+        left.extend((schema.get("items"), schema.get("additionalProperties")))
+    return found
 
 
 def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
@@ -281,11 +358,13 @@ def _fits(causes: Causes, schema: Object, value: Any, path: str) -> Causes:
 
 
 def _combinations(causes: Causes, schema: Object, value: Any, path: str) -> None:
-    before = len(causes)
-    for part in schema.get("allOf") or []:
-        schema_rules(causes, part, value, path)
-    if schema.get("allOf") and len(causes) > before:
-        causes.add("FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must validate all the schemas (allOf)')
+    wanted = [_fits(causes, part, value, path) for part in schema.get("allOf") or []]
+    for each in wanted:
+        causes.extend(each)
+    if any(wanted):
+        none = ". None validated" if all(wanted) else ""
+        text = f'Invalid value: "": "{path}" must validate all the schemas (allOf){none}'
+        causes.add("FieldValueInvalid", "<nil>", text)
     if schema.get("anyOf"):
         results = [_fits(causes, part, value, path) for part in schema["anyOf"]]
         if all(results):

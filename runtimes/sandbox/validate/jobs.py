@@ -24,6 +24,17 @@ def job(causes: Causes, obj: Object) -> None:
     selector = spec.get("selector")
     if not spec.get("manualSelector") and selector is not None:
         _generated(causes, spec, metadata)
+    _selecting_spec(causes, spec)
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
+        count = spec["completions"]
+        last = f"{metadata.get('name', '')}-{count - 1}"
+        if count > 0 and label(last):
+            why = f"will not able to create pod with invalid DNS label: {last}"
+            causes.invalid("metadata.name", metadata.get("name", ""), why)
+
+
+def _selecting_spec(causes: Causes, spec: Object) -> None:
+    selector = spec.get("selector")
     _job_spec(causes, spec, "spec")
     if selector is None:
         causes.required("spec.selector")
@@ -31,12 +42,6 @@ def job(causes: Causes, obj: Object) -> None:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if meta.is_selector(selector) and not meta.selects(selector, labels):
         causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
-        count = spec["completions"]
-        last = f"{metadata.get('name', '')}-{count - 1}"
-        if count > 0 and label(last):
-            why = f"will not able to create pod with invalid DNS label: {last}"
-            causes.invalid("metadata.name", metadata.get("name", ""), why)
 
 
 def _generated(causes: Causes, spec: Object, metadata: Object) -> None:
@@ -91,7 +96,7 @@ JOB_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "mana
 
 def job_update(causes: Causes, new: Object, old: Object) -> None:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    _job_spec(causes, spec, "spec")
+    _selecting_spec(causes, spec)
     if spec.get("completions") != before.get("completions"):
         elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
         if not elastic:

@@ -82,6 +82,16 @@ def subdomain(value: str) -> list[str]:
     return _syntax(value, 253, SUBDOMAIN, SUBDOMAIN_TEXT, "example.com")
 
 
+def search_path(value: str) -> list[str]:
+    """A domain that resolvers look below; its labels may begin with, and have, underscores."""
+    text = (
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+        "and must start and end with an alphanumeric character"
+    )
+    part = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+    return _syntax(value, 253, rf"{part}(\.{part})*", text, "example.com")
+
+
 def label_1035(value: str) -> list[str]:
     return _syntax(value, 63, LABEL_1035, LABEL_1035_TEXT, "my-name", "abc-123")
 

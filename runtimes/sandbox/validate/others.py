@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from runtimes.sandbox.validate import containers, meta, names
+from runtimes.sandbox.validate import containers, core, meta, names
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.warn import INGRESS_CLASS_ANNOTATION
 
@@ -232,7 +232,7 @@ def runtime_class_update(causes: Causes, new: Object, old: Object) -> None:
 
 
 def ingress_class_update(causes: Causes, new: Object, old: Object) -> None:
-    after, before = (new.get("spec") or {}).get("controller"), (old.get("spec") or {}).get("controller")
+    after, before = ((each.get("spec") or {}).get("controller") or "" for each in (new, old))
     causes.immutable("spec.controller", after, before)
 
 
@@ -354,12 +354,16 @@ def _endpoint(causes: Causes, endpoint: Object, path: str, kind: str) -> None:
         causes.too_many(f"{path}.addresses", len(addresses), 100)
     for index, address in enumerate(addresses):
         here = f"{path}.addresses[{index}]"
+        if kind == "FQDN":
+            causes.invalid_each(here, address, names.subdomain(address))
         if kind not in ("IPv4", "IPv6"):
             continue
         wrong = names.ip_address(address)
         causes.invalid_each(here, address, wrong)
         if not wrong and f"IPv{ipaddress.ip_address(address).version}" != kind:
             causes.invalid(f"{path}.addresses", address, f"must be an {kind} address")
+        if not wrong:
+            core.reachable(causes, here, address)
     if endpoint.get("nodeName") is not None:
         causes.invalid_each(f"{path}.nodeName", endpoint["nodeName"], names.subdomain(endpoint["nodeName"]))
     if endpoint.get("hostname") is not None:
@@ -403,13 +407,13 @@ def storage_class(causes: Causes, obj: Object) -> None:
     if not provisioner:
         causes.required("provisioner", provisioner)
     else:
-        causes.invalid_each("provisioner", provisioner, names.qualified(provisioner.lower()))
+        causes.invalid_each("provisioner", provisioner.lower(), names.qualified(provisioner.lower()))
+    if "" in (obj.get("parameters") or {}):
+        causes.invalid("parameters", "", "field can not be empty.")
     for index, term in enumerate(obj.get("allowedTopologies") or ()):
         for at, each in enumerate(term.get("matchLabelExpressions") or ()):
             if not each.get("values"):
                 causes.required(f"allowedTopologies[{index}].matchLabelExpressions[{at}].values")
-    if "" in (obj.get("parameters") or {}):
-        causes.invalid("parameters", "", "field can not be empty.")
     if obj.get("reclaimPolicy") not in (None, "", "Delete", "Retain"):
         causes.not_supported("reclaimPolicy", obj["reclaimPolicy"], ("Delete", "Retain"))
     modes = ("Immediate", "WaitForFirstConsumer")

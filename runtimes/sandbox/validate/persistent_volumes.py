@@ -46,7 +46,7 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
         causes.forbidden(f"spec.{extra}", "may not specify more than 1 volume type")
     if not sources:
         causes.required("spec", "must specify a volume type")
-    _source(causes, spec)
+    _source(causes, {name: value for name, value in spec.items() if name not in sources[1:]})
     affinity = spec.get("nodeAffinity")
     if affinity is not None and affinity.get("required") is None:
         causes.required("spec.nodeAffinity.required", "must specify required node constraints")

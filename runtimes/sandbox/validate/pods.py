@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtimes.sandbox.quality import quality_of_service
 from runtimes.sandbox.validate import containers, meta, names, scheduling, security
 from runtimes.sandbox.validate import volumes as volume_rules
 from runtimes.sandbox.validate.causes import Causes, Object
@@ -21,6 +22,9 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     dns = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     containers.choice(causes, f"{path}.dnsPolicy", spec.get("dnsPolicy"), dns)
     meta.labels(causes, f"{path}.nodeSelector", spec.get("nodeSelector"))
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        causes.invalid(f"{path}.securityContext.shareProcessNamespace", True, text)
     security.pod(causes, spec.get("securityContext") or {}, f"{path}.securityContext")
     scheduling.affinity(causes, spec.get("affinity") or {}, f"{path}.affinity")
     _dns_config(causes, spec, f"{path}.dnsConfig")
@@ -56,6 +60,11 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     if spec.get("preemptionPolicy") is not None:
         policies = ("PreemptLowerPriority", "Never")
         containers.choice(causes, f"{path}.preemptionPolicy", spec["preemptionPolicy"], policies)
+    system = (spec.get("os") or {}).get("name")
+    if spec.get("os") is not None and not system:
+        causes.required(f"{path}.os.name", "cannot be empty")
+    elif system not in (None, "linux", "windows"):
+        causes.not_supported(f"{path}.os", system, ("linux", "windows"))
 
 
 def _host_users(causes: Causes, spec: Object, path: str) -> None:
@@ -81,6 +90,9 @@ def pod_template(causes: Causes, template: Object, path: str) -> None:
         causes.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
+_MOST_NAMESERVERS, _MOST_SEARCHES = 3, 32
+
+
 def _dns_config(causes: Causes, spec: Object, path: str) -> None:
     config = spec.get("dnsConfig")
     if spec.get("dnsPolicy") == "None":
@@ -91,8 +103,19 @@ def _dns_config(causes: Causes, spec: Object, path: str) -> None:
             text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
             causes.required(f"{path}.nameservers", text)
             return
-    for index, server in enumerate((config or {}).get("nameservers") or []):
+    config = config or {}
+    servers, searches = config.get("nameservers") or [], config.get("searches") or []
+    if len(servers) > _MOST_NAMESERVERS:
+        causes.invalid(f"{path}.nameservers", servers, f"must not have more than {_MOST_NAMESERVERS} nameservers")
+    for index, server in enumerate(servers):
         causes.invalid_each(f"{path}.nameservers[{index}]", server, names.ip_address(server))
+    if len(searches) > _MOST_SEARCHES:
+        causes.invalid(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths")
+    for index, search in enumerate(searches):
+        causes.invalid_each(f"{path}.searches[{index}]", search, names.search_path(search.removesuffix(".")))
+    for index, option in enumerate(config.get("options") or []):
+        if not option.get("name"):
+            causes.required(f"{path}.options[{index}]", "must not be empty")
 
 
 # --- changing a pod ------------------------------------------------------------------------------------------------
@@ -123,11 +146,10 @@ def pod_update(causes: Causes, new: Object, old: Object) -> None:
         return
     _toleration_update(causes, spec, before)
     gates = {gate.get("name") for gate in before.get("schedulingGates") or []}
-    for gate in spec.get("schedulingGates") or []:
+    for index, gate in enumerate(spec.get("schedulingGates") or []):
         if gate.get("name") not in gates:
-            causes.forbidden(
-                "spec.schedulingGates", f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            )
+            text = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            causes.forbidden(f"spec.schedulingGates[{index}].name", text)
     if spec == before:
         return
     munged = dict(spec)
@@ -144,6 +166,14 @@ def pod_update(causes: Causes, new: Object, old: Object) -> None:
     if munged != before:
         difference = "\n".join(sorted(name for name in munged | before if munged.get(name) != before.get(name)))
         causes.forbidden("spec", f"pod updates may not change fields other than {UPDATABLE}\n{difference}")
+
+
+def resized(causes: Causes, new: Object, old: Object) -> None:
+    """A pod stays in its class of service."""
+    held = (old.get("status") or {}).get("qosClass")
+    if held and quality_of_service(new.get("spec") or {}) != held:
+        text = "Pod QOS Class may not change as a result of resizing"
+        causes.invalid("spec", held, text)
 
 
 def _ungated(munged: Object, before: Object) -> None:

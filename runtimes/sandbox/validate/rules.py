@@ -52,16 +52,31 @@ def _functions_left_out(schema: Object) -> Iterator[str]:
 # --- Definitions ---
 
 
-def compile_rules(causes: Causes, schema: Object, path: str) -> None:
-    """What is wrong with the rules of a schema that is sound otherwise; what is below a place comes before it."""
+def compile_rules(causes: Causes, schema: Object, path: str, adrift: str = "") -> None:
+    """What is wrong with the rules of a schema that is sound otherwise; what is below a place comes before it.
+
+    `adrift` is the path of a list around it whose items cannot be told to be the same as before, if there is one.
+    """
+    is_adrift = schema.get("type") == "array" and schema.get("x-kubernetes-list-type") != "map"
     for child, where in _below(schema):
         if isinstance(child, dict):
-            compile_rules(causes, child, f"{path}{where}")
+            compile_rules(causes, child, f"{path}{where}", adrift or (path if is_adrift else ""))
     names = {"self": checking.type_of(_rooted(schema, path)), "oldSelf": checking.type_of(_rooted(schema, path))}
     for index, rule in enumerate(schema.get(RULES) or ()):
         here = f"{path}.{RULES}[{index}]"
         if _stated_well(causes, rule, schema, here):
             _compiled_well(causes, rule, names, here)
+            _correlated(causes, rule, here, adrift)
+
+
+def _correlated(causes: Causes, rule: Object, path: str, adrift: str) -> None:
+    try:
+        uses_old = "oldSelf" in checking.parsed(rule["rule"])[1]
+    except CelError:
+        return
+    if uses_old and adrift:
+        text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {adrift}"
+        causes.invalid(f"{path}.rule", rule["rule"], text)
 
 
 def _rooted(schema: Object, path: str) -> Object:

@@ -93,10 +93,17 @@ def _go_context(context: Object) -> Object:
     return {name: _go_value(by_name.get(name.lower()), name) for name in _GO_FIELDS}
 
 
+_GO_MEMBERS = {
+    "Capabilities": ("Add", "Drop"),
+    "SeccompProfile": ("Type", "LocalhostProfile"),
+    "AppArmorProfile": ("Type", "LocalhostProfile"),
+}
+
+
 def _go_value(value: object, name: str) -> object:
     if not isinstance(value, dict):
         return value
-    fields = ("Add", "Drop") if name == "Capabilities" else tuple(f"{key[0].upper()}{key[1:]}" for key in value)
+    fields = _GO_MEMBERS.get(name) or tuple(f"{key[0].upper()}{key[1:]}" for key in value)
     return {field: value.get(f"{field[0].lower()}{field[1:]}") for field in fields}
 
 

@@ -107,8 +107,9 @@ def nfs(causes: Causes, source: Object, path: str) -> None:
     for name in ("server", "path"):
         if not source.get(name):
             causes.required(f"{path}.{name}")
-    if source.get("path") and not source["path"].startswith("/"):
-        causes.invalid(f"{path}.path", source["path"], "must be an absolute path")
+    target = source.get("path") or ""
+    if not target.startswith("/"):
+        causes.invalid(f"{path}.path", target, "must be an absolute path")
 
 
 def csi_driver(causes: Causes, name: str, path: str) -> None:

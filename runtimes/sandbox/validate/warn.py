@@ -7,7 +7,7 @@ from typing import Any
 
 from runtimes.base.quantity import amount
 from runtimes.sandbox.schema.registry import KindSchema
-from runtimes.sandbox.validate import admission_policies, names, rules
+from runtimes.sandbox.validate import admission_policies, custom, names, rules
 from runtimes.sandbox.validate.causes import Object, shown
 
 DEPRECATED_LABELS = {
@@ -241,7 +241,12 @@ def _stateful_set(new: Object, old: Object | None) -> list[str]:
 
 
 def _definition(new: Object, old: Object | None) -> list[str]:
-    return [] if old is not None and _spec(new) == _spec(old) else rules.left_out(new)
+    """Formats that nobody checks, once; and what is not evaluated here."""
+    if old is not None and _spec(new) == _spec(old):
+        return []
+    known = set() if old is None else custom.unknown_formats(old)
+    formats = sorted(custom.unknown_formats(new) - known)
+    return [*(f"unrecognized format {shown(each)}" for each in formats), *rules.left_out(new)]
 
 
 def _policy(new: Object, old: Object | None) -> list[str]:
