@@ -270,7 +270,8 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """`unlisted` are kinds of which nothing is known, as they may not be listed.
+    """`unlisted` are kinds of which nothing is known: they may not be listed, or, where they are in `away` too, another
+    server serves them that does not answer.
 
     `listed` are the group and kind of those that were, where the runtime tells, and `uids` those of all that these
     lists had: what is known to be there and is in none of them shows that a list is not whole.
@@ -280,6 +281,7 @@ class Owned:
     unlisted: tuple[str, ...] = ()
     listed: frozenset[tuple[str, str]] = frozenset()
     uids: frozenset[str] = frozenset()
+    away: tuple[str, ...] = ()
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,6 +20,10 @@ _SMALLER = 8
 _LOG_LIMIT_BYTES = 1024 * 1024
 
 Object = dict[str, Any]
+
+
+def _whole(live: Object) -> Object:
+    return live
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,23 +187,38 @@ class Client:
             raise RuntimeFailure("the server answered with another thing", target=self.place, subject=str(id_))
         return found
 
-    async def list(self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = "") -> Listing:
+    async def list(
+        self,
+        resource: ApiResource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        trim: Callable[[Object], Object] = _whole,
+    ) -> Listing:
         """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces.
 
+        `trim` leaves out of each object what its reader has no use for, page by page: only one page is there in full.
         Raises `NotThere` where the kind is not served any more.
         """
         for _ in range(3):
             try:
-                return await self._pages(resource, namespace, labels, fields)
+                return await self._pages(resource, namespace, labels, fields, trim)
             except Expired:
                 continue  # it took longer than the server remembers: from the start
             except NotThere:
                 await self._refuse_served(resource)
                 raise
-        return await self._pages(resource, namespace, labels, fields, page_size=0)
+        return await self._pages(resource, namespace, labels, fields, trim, page_size=0)
 
     async def _pages(
-        self, resource: ApiResource, namespace: str, labels: str, fields: str, page_size: int = PAGE_SIZE
+        self,
+        resource: ApiResource,
+        namespace: str,
+        labels: str,
+        fields: str,
+        trim: Callable[[Object], Object],
+        page_size: int = PAGE_SIZE,
     ) -> Listing:
         items: list[Object] = []
         after = ""
@@ -220,7 +239,7 @@ class Client:
             page = _object(reply)
             for item in self._items(page, resource, namespace):
                 # elements of a list leave out what the list says for all
-                items.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
+                items.append(trim({"apiVersion": resource.api_version, "kind": resource.kind, **item}))
             metadata = page.get("metadata") or {}
             before, after = after, metadata.get("continue") or ""
             if after and after == before:

@@ -45,7 +45,13 @@ class Source(Protocol):
     async def resource(self, api_version: str, kind: str) -> ApiResource: ...
 
     async def list(
-        self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = ""
+        self,
+        resource: ApiResource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        trim: Callable[[Object], Object] = ...,
     ) -> Listing: ...
 
     def watch(
@@ -181,10 +187,10 @@ class Informer:
         return random.uniform(longest / 2, longest)
 
     async def _list(self, resource: ApiResource) -> None:
-        listing = await self._client.list(resource, self._kind.namespace, fields=self._selector())
+        listing = await self._client.list(resource, self._kind.namespace, fields=self._selector(), trim=_trimmed)
         self._version = listing.version
         self._gone.clear()
-        self._replace({_uid(each): _trimmed(each) for each in listing.items})
+        self._replace({_uid(each): each for each in listing.items})
         self._heard()
 
     async def _watch(self, resource: ApiResource) -> None:

@@ -80,9 +80,9 @@ class KindLists:
         return found.items
 
     async def all(self) -> tuple[list[Object], tuple[str, ...]]:
-        """Waits for the objects of all lists, and the kinds that may not be listed; raises `RuntimeFailure`.
+        """Waits for the objects of all lists, and the kinds that are not known; raises `RuntimeFailure`.
 
-        Of a version that another server serves, and that is away, all kinds are such.
+        Those are what may not be listed, and what is `away`.
         """
         await self._are_kinds_known.wait()
         for each in self._lists.values():
@@ -91,7 +91,12 @@ class KindLists:
             raise self._failure
         found = [one for each in self._lists.values() for one in each.items or ()]
         refused = {each.resource.kind for each in self._lists.values() if each.is_refused}
-        return found, tuple(sorted(refused | {f"all of {each}" for each in self._silent}))
+        return found, tuple(sorted(refused.union(self.away)))
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """What other servers serve that do not answer; to be asked after `all`."""
+        return tuple(f"all of {each}" for each in self._silent)
 
     def kinds(self) -> frozenset[tuple[str, str]]:
         """Returns group and name of the kinds that were listed; to be asked after `all`."""
@@ -152,7 +157,7 @@ class Labelled:
         others = [each for each in found if each["metadata"].get("uid") not in known]
         ours = [each for each in others if _is_applied_by_us(each) and not each["metadata"].get("ownerReferences")]
         uids = frozenset(str(each["metadata"].get("uid")) for each in found)
-        return Owned(by_id(ours), unlisted, self._lists.kinds(), uids)
+        return Owned(by_id(ours), unlisted, self._lists.kinds(), uids, self._lists.away)
 
 
 async def read_many(

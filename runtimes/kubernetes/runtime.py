@@ -278,7 +278,7 @@ class KubernetesRuntime:
         lists = listing.KindLists(self._client, namespace=namespace)
         await lists.run()
         found, unlisted = await lists.all()
-        return Owned(listing.by_id(found), unlisted)
+        return Owned(listing.by_id(found), unlisted, away=lists.away)
 
     async def _taken(self, id_: KubernetesId, expected: Identity, taken_away: frozenset[FieldPath]) -> Identity:
         """Makes fields of others ours, so that the apply that follows takes them away; returns what that is bound to.

@@ -149,7 +149,16 @@ class _Rows:
         """That there are none of it would be another thing to say."""
         return RuntimeFailure(error.message, target=self.place, hint=error.hint)
 
-    async def list(self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = "") -> Listing:
+    async def list(
+        self,
+        resource: ApiResource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        trim: Callable[[Object], Object] = dict,
+    ) -> Listing:
+        """Rows are short as they are: there is nothing to `trim`."""
         for _ in range(_ATTEMPTS):
             try:
                 return await self._pages(resource, namespace)

@@ -502,6 +502,61 @@ async def test_another_machine_knows_what_was_done_and_waits_for_who_is_at_it(gr
         assert report.count(HostState.RECOVERED) == 1
 
 
+@pytest.mark.parametrize("is_emptied", [False, True], ids=["deleted", "emptied"])
+async def test_a_record_that_is_taken_away_during_a_run_is_put_back_whole(ground: Ground, is_emptied: bool) -> None:
+    cluster = ground.sandbox.clusters[0]
+    cluster.create("deployments.apps", "shop", deployment("web", 3))
+    await ground.ready(0, 3)
+    limits = replace(QUICK, batch=1, per_owner=1)
+    found = await ground.session.recovery(document(ground.hosts(0)[:2], limits=limits, reason="INC-9"))
+    name = f"workbench-recovery-{found.id}"
+    verified = 0
+    async with ground.session.recover(found, confirm=found.phrase, dry_run=False) as events:
+        async for event in events:
+            if isinstance(event, RecoveryStepVerified):
+                verified += 1
+                if verified == 1:
+                    if is_emptied:
+                        cluster.update(
+                            "configmaps", "shop", name, {**cluster.get("configmaps", "shop", name), "data": {}}
+                        )
+                    else:
+                        cluster.delete("configmaps", "shop", name)
+    assert verified == 2
+    kept = cluster.get("configmaps", "shop", name)["data"]
+    assert sorted(each.partition("-")[0] for each in kept) == ["run", "step", "step"]
+
+
+async def test_a_record_that_names_no_run_any_more_is_not_a_record_of_nothing(ground: Ground) -> None:
+    cluster = ground.sandbox.clusters[0]
+    cluster.create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    asked = document(ground.hosts(0), reason="INC-10")
+    name = f"workbench-recovery-{(await ground.session.recovery(asked)).id}"
+    cluster.create("configmaps", "shop", {"metadata": {"name": name, "namespace": "shop"}, "data": {"note": "mine"}})
+    found = await ground.session.recovery(asked)
+    assert found.is_empty and "names no run: what was done is not known" in found.problems[0].message
+    assert f"delete configmap {name}" in found.problems[0].hint
+
+
+@pytest.mark.parametrize("is_emptied", [False, True], ids=["deleted", "emptied"])
+async def test_a_ledger_that_is_taken_away_during_a_run_stops_it(ground: Ground, is_emptied: bool) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 3))
+    await ground.ready(0, 3)
+    limits = replace(QUICK, batch=1, per_owner=1)
+    found = await ground.session.recovery(document(ground.hosts(0)[:2], limits=limits, reason="INC-11"))
+    begun, said = 0, ""
+    async with ground.session.recover(found, confirm=found.phrase, dry_run=False) as events:
+        async for event in events:
+            begun += isinstance(event, RecoveryStepStarted)
+            if isinstance(event, RecoveryStepStarted):
+                (file,) = (ground.home / "state").glob("recoveries/*/*.jsonl")
+                file.write_bytes(b"") if is_emptied else file.unlink()
+            if isinstance(event, RecoveryFinished):
+                said = f"{event.report.outcome} {[each.message for each in event.report.problems]}"
+    assert begun == 1, said
+
+
 async def test_where_no_record_may_be_kept_it_says_so_and_goes_on(ground: Ground) -> None:
     ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 1))
     await ground.ready(0, 1)

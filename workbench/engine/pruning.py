@@ -83,9 +83,9 @@ class Pruning:
         gaps += [each async for each in self._not_whole(runtime, owned)]
         warnings: tuple[str, ...] = ()
         if owned.unlisted and self.prior is None:
-            gaps.append(self._unlisted(owned.unlisted))
+            gaps.append(self._unlisted(owned))
         elif owned.unlisted:
-            gap = self._unlisted(owned.unlisted)
+            gap = self._unlisted(owned)
             warnings = (f"{gap}, but for what its releases here made",)
         return Pruned(tuple(deletions), tuple(gaps), warnings, frozenset(secrets))
 
@@ -159,10 +159,17 @@ class Pruning:
         said = "the last release made it, and somebody took the labels of the stack off it since: left alone"
         return Gap(self.cluster, said, "delete it by hand if nobody needs it", live.id, exists=True)
 
-    def _unlisted(self, kinds: tuple[str, ...]) -> Gap:
-        named = few(kinds, _MOST_NAMED)
-        said = f"{counted(len(kinds), 'kind')} may not be listed ({named}), so what the stack has of them is not known"
-        return Gap(self.cluster, said, "ask for the permission to list them, or plan where the stack was applied")
+    def _unlisted(self, owned: Owned) -> Gap:
+        refused = tuple(each for each in owned.unlisted if each not in owned.away)
+        said: list[str] = []
+        hints: list[str] = []
+        if refused:
+            said.append(f"{counted(len(refused), 'kind')} may not be listed ({few(refused, _MOST_NAMED)})")
+            hints.append("ask for the permission to list them, or plan where the stack was applied")
+        if owned.away:
+            said.append(f"{few(owned.away, _MOST_NAMED)} could not be listed, as the server behind does not answer")
+            hints.append("have it answer (kubectl get apiservices), and try again")
+        return Gap(self.cluster, f"{' and '.join(said)}, so what the stack has of them is not known", "; ".join(hints))
 
 
 def released_as(prior: Release | None, address: Address) -> ReleasedResource | None:

@@ -31,7 +31,7 @@ def lines(intake: Intake, glyphs: Glyphs, *, is_written: bool) -> Iterator[Line]
     for note in intake.notes:
         yield line(Span(f"  {note}", Tone.MUTED))
     if intake.unlisted:
-        said = f"{glyphs.bad} not known, as they may not be listed: {', '.join(intake.unlisted)}"
+        said = f"{glyphs.bad} not known, as they may not be listed or do not answer: {', '.join(intake.unlisted)}"
         yield line(Span(said, Tone.BAD))
     yield from _to_set(intake)
     for file in (*intake.files, *intake.appended):

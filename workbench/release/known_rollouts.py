@@ -42,6 +42,10 @@ class Unreadable:
     is_stray: bool = False
 
 
+class NoSuchRollout(ReleaseFailure):
+    """All places answered, and none has a record of this rollout."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """All rollouts that are known, the newest first. `silent` are places that may have others, and why that is so.
@@ -81,7 +85,7 @@ class Found:
                 f"whether there is a rollout {id_} is not known: {error.message}", where=place, hint=error.hint
             )
         known = ", ".join(each.id for each in self.known) or "there is none"
-        raise ReleaseFailure(f"there is no rollout {id_}: {known}", hint="wb rollout list")
+        raise NoSuchRollout(f"there is no rollout {id_}: {known}", hint="wb rollout list")
 
 
 def not_ended(at: Known, stacks: str, now: datetime) -> Refused:

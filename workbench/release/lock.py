@@ -99,9 +99,14 @@ class Lock:
     def _check(self) -> None:
         holder = self._read()
         if holder is None or holder.get("token") != self.token:
-            who = f" by {_described(holder)}" if holder else ""
+            if holder is None:
+                raise ReleaseFailure(
+                    "the lock is gone: somebody took it away while it was held",
+                    where=str(self.path),
+                    hint="whoever did may be at work now; look (wb release list STACK), and plan again",
+                )
             raise ReleaseFailure(
-                f"the lock was taken over{who}",
+                f"the lock was taken over by {_described(holder)}",
                 where=str(self.path),
                 hint="this process was held up for too long; plan again",
             )

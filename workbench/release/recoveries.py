@@ -91,6 +91,7 @@ class RecoveryFile:
 
     def __init__(self, handle: int, path: Path) -> None:
         self._handle, self._path = handle, path
+        self._size = os.fstat(handle).st_size
 
     def begin(self, run: RunBegan) -> None:
         """Raises `ReleaseFailure`, as `record`."""
@@ -102,4 +103,20 @@ class RecoveryFile:
 
     def _append(self, content: Mapping[str, Any]) -> None:
         line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
+        self._refuse_taken_away()
         append_line(self._handle, line, self._path)
+        self._size = os.fstat(self._handle).st_size
+
+    def _refuse_taken_away(self) -> None:
+        """Raises `ReleaseFailure` where the file is not at its place any more, or has lost what it had."""
+        found = os.fstat(self._handle)
+        try:
+            is_there = os.path.samestat(found, self._path.stat())
+        except OSError:
+            is_there = False
+        if not is_there or found.st_size < self._size:
+            raise ReleaseFailure(
+                f"was {'emptied' if is_there else 'taken away'} while a run wrote it",
+                where=str(self._path),
+                hint="what was done until then is in the audit trail and in the clusters' records: wb audit",
+            )

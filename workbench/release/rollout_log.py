@@ -36,7 +36,7 @@ class RolloutLog:
         self._records: tuple[Record, ...] = ()
         self._over: StoredRollout | None = None
         self._fence = 0
-        self._is_replaced = False
+        self._refusal: ReleaseFailure | None = None
         self._turn = anyio.Lock()
 
     @property
@@ -70,7 +70,7 @@ class RolloutLog:
         for _ in range(_ATTEMPTS):
             if record in self._records[since:]:
                 return  # it was written, and the answer was lost
-            self._refuse_replaced()
+            self._refuse()
             self.lock.verify()
             records = (*self._records, record)
             assert self._over is not None, "take_over() comes first"
@@ -85,21 +85,36 @@ class RolloutLog:
     async def _refreshed(self) -> None:
         self.lock.verify()
         found, records = await self._found()
-        if found.fence != self._fence:
-            self._is_replaced = True
-        self._refuse_replaced()
+        is_behind = not found.damage and records[: len(self._records)] != self._records
+        if found.fence > self._fence:
+            self._refusal = self._replaced()
+        elif found.fence < self._fence or is_behind:
+            self._refusal = self._set_back(records)
+        self._refuse()
         if not found.damage or len(records) > len(self._records):  # else this process knows more than the copy
             self._records = records
         self._over = found
 
-    def _refuse_replaced(self) -> None:
-        """Once somebody else carries it out, nothing more is written: not even that it is so."""
-        if self._is_replaced:
-            raise ReleaseFailure(
-                "somebody else carries it out by now",
-                where=f"rollout {self._id}",
-                hint="this process was held up for too long: nothing more is written; wb rollout list",
-            )
+    def _refuse(self) -> None:
+        """Once somebody else carries it out, or its record is another, nothing more is written: not even that."""
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _replaced(self) -> ReleaseFailure:
+        return ReleaseFailure(
+            "somebody else carries it out by now",
+            where=f"rollout {self._id}",
+            hint="this process was held up for too long: nothing more is written; wb rollout list",
+        )
+
+    def _set_back(self, records: tuple[Record, ...]) -> ReleaseFailure:
+        """Of a record that was put back as it was before, from a backup say."""
+        return ReleaseFailure(
+            f"its record was set back while this went on: it had {len(self._records)} entries and has {len(records)}",
+            where=f"rollout {self._id} in {self._kept.where}",
+            hint="nothing more is written: look what was applied (wb release list STACK), and put the newer record "
+            "back if there is one; wb rollout resume goes on from where the record stands",
+        )
 
     async def _found(self) -> tuple[StoredRollout, tuple[Record, ...]]:
         """Returns what is there, and its records."""

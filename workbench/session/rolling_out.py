@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcl.records import dataclass, replace
+from workbench.project import Stack, WorkbenchError
 from workbench.session.changing import Changing
 from workbench.session.watching import Watching
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.release.shared import Goes
 
 _ID_BYTES, _SALT_BYTES = 4, 32
+_STACKS_AT_ONCE = 4
 
 
 class RollingOut(Changing, Watching):
@@ -100,9 +102,50 @@ class RollingOut(Changing, Watching):
     async def known_rollout(self, id_: str) -> Known:
         """Returns a rollout, where it is kept and who carries it out.
 
-        Raises `ReleaseFailure` where there is none, or none that can be read, or where nobody can tell.
+        Raises `ReleaseFailure` where there is none, or none that can be read, or where nobody can tell. Of one whose
+        record is gone, it says which releases it made.
         """
-        return await self._rollouts().find(id_)
+        from workbench.release.known_rollouts import NoSuchRollout
+
+        try:
+            return await self._rollouts().find(id_)
+        except NoSuchRollout as error:
+            await self._refuse_vanished(id_)
+            raise error
+
+    async def _refuse_vanished(self, id_: str) -> None:
+        """Raises `ReleaseFailure` where releases say that a rollout ran of which there is no record any more."""
+        import anyio
+
+        from workbench.engine.errors import ReleaseFailure
+        from workbench.words import few
+
+        made: list[str] = []
+        limiter = anyio.CapacityLimiter(_STACKS_AT_ONCE)
+
+        async def look(stack: Stack) -> None:
+            async with limiter:
+                try:
+                    releases = (await self.history(stack)).releases()
+                except (WorkbenchError, RuntimeFailure):
+                    return  # what can't be read says nothing of it
+            made.extend(
+                f"{stack.path} #{each.revision} ({each.phase.value}, {each.started:%Y-%m-%d %H:%M} UTC)"
+                for each in releases
+                if each.rollout == id_
+            )
+
+        from runtimes.base import RuntimeFailure
+
+        async with anyio.create_task_group() as tasks:
+            for stack in self.tree().stacks():
+                tasks.start_soon(look, stack)
+        if made:
+            raise ReleaseFailure(
+                f"the record of rollout {id_} is gone; it made {few(sorted(made), 5)}",
+                hint="where it stood is not known, nor whether it had more to do: wb release list STACK says what was "
+                "applied, wb rollback STACK goes back",
+            )
 
     async def rollout_progress(self, id_: str) -> Progress:
         """Raises as `known_rollout`."""

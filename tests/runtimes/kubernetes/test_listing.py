@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runtimes.base import Forbidden, KubernetesId, PlanRequest, ReadRequest, RuntimeFailure, Unreachable
+from runtimes.kubernetes.client import Object
 from runtimes.kubernetes.discovery import Discovery
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.kubernetes.together import together
@@ -52,6 +53,23 @@ async def test_what_is_compared_and_what_is_owned_take_one_list_of_each_kind(san
     assert ([each.id for each in owned.resources], owned.unlisted) == ([ids[5]], ())
     assert asked["/api/v1/configmaps"] == 1 and asked["/apis/apps/v1/deployments"] == 1
     assert [path for path, times in asked.items() if times > 1] == []
+
+
+async def test_of_a_long_list_one_page_is_there_in_full(sandboxed: Place) -> None:
+    """Each page is trimmed before the next is asked for: a watch holds of its objects what it needs."""
+    await labelled_maps(sandboxed, 6)
+    asked = answering(sandboxed, lambda path: steps.append("page"))
+    steps: list[str] = []
+    kinds = await sandboxed.runtime._client.discovery.resource("v1", "ConfigMap")
+    steps.clear()
+
+    def trim(live: Object) -> Object:
+        steps.append("trimmed")
+        return {"name": live["metadata"]["name"]}
+
+    found = await sandboxed.runtime._client._pages(kinds, sandboxed.namespace, "stack=here", "", trim, page_size=2)
+    assert steps == ["page", "trimmed", "trimmed"] * 3 and sum(asked.values()) >= 3
+    assert [set(each) for each in found.items] == [{"name"}] * 6
 
 
 async def test_who_compares_waits_for_no_other_kind(sandboxed: Place) -> None:

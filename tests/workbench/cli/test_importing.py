@@ -192,7 +192,9 @@ async def test_kinds_that_may_not_be_listed_leave_it_unknown(shop: Shop) -> None
     shop.sandbox.write_kubeconfig(shop.root.parent / "kubeconfig", "reader")
     ended = await shop(*LIVE, "--no-plan")
     assert ended.code == 3, ended.text
-    (said,) = [each for each in ended.out.splitlines() if "not known, as they may not be listed" in each]
+    (said,) = [
+        each for each in ended.out.splitlines() if "not known, as they may not be listed or do not answer" in each
+    ]
     assert "Secret" in said and "Deployment" in said and "ConfigMap" not in said
     assert "2 objects (1 ConfigMap, 1 Service)" in ended.out
 

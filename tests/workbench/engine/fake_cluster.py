@@ -97,6 +97,7 @@ class FakeCluster:
         self.undeletable: dict[ResourceId, str] = {}
         """Why something may not be deleted."""
         self.unlisted: set[str] = set()
+        self.away: tuple[str, ...] = ()
         self.hidden: set[ResourceId] = set()
         """What lists leave out, and a read finds."""
         """Kinds that may be read and not listed."""
@@ -282,7 +283,8 @@ class FakeCluster:
                 found.append(self._live(id_, stored))
         kinds = {(each.group, each.kind) for each in self.objects if isinstance(each, KubernetesId)}
         listed = frozenset(each for each in kinds if each[1] not in self.unlisted)
-        return Owned(tuple(found), tuple(sorted(self.unlisted)), listed, frozenset(each.identity.uid for each in found))
+        uids = frozenset(each.identity.uid for each in found)
+        return Owned(tuple(found), tuple(sorted(self.unlisted.union(self.away))), listed, uids, self.away)
 
     async def close(self) -> None:
         self.closed = True

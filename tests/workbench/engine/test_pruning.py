@@ -65,6 +65,16 @@ async def test_no_step_means_nothing_to_do_only_where_no_source_knows_of_anythin
         assert plan.is_certain, "somebody else's object is nobody's gap"
 
 
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_what_a_server_serves_that_is_away_is_no_question_of_rights(is_refused: bool) -> None:
+    world = await world_with(is_labelled=True, recorded="no release", is_listable=not is_refused)
+    world.hz.away = ("all of metrics.example/v1",)
+    (gap,) = [each for each in (await world.plan(namespace())).gaps if not each.exists]
+    assert "all of metrics.example/v1 could not be listed, as the server behind does not answer" in gap.message
+    assert ("1 kind may not be listed (ConfigMap)" in gap.message) == is_refused
+    assert ("permission" in gap.hint) == is_refused and "kubectl get apiservices" in gap.hint
+
+
 @pytest.mark.parametrize("recorded", ["another", "no", "no release"])
 async def test_what_labels_alone_know_is_deleted_where_a_person_says_so(recorded: str) -> None:
     world = await world_with(is_labelled=True, recorded=recorded, is_listable=True)

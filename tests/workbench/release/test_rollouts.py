@@ -23,7 +23,7 @@ from workbench.release.in_folder import FolderKeeper
 from workbench.release.kept_rollouts import Claim, Claims, KeptRollouts
 from workbench.release.lease import Timing
 from workbench.release.rollout_log import RolloutLog
-from workbench.release.rollout_packing import MOST_BEGAN_BYTES, name, pack
+from workbench.release.rollout_packing import MOST_BEGAN_BYTES, copy_name, name, pack
 
 NOW = datetime(2026, 11, 24, 9, tzinfo=UTC)
 ID, OTHER = "r-00000001", "r-00000002"
@@ -58,6 +58,12 @@ class Place:
     async def secret(self, name_: str = "") -> StoredSecret:
         found = await self.keeper().secrets(NAMESPACE, {})
         return next(each for each in found if each.name == (name_ or name(REPOSITORY, ID)))
+
+    async def names(self) -> list[str]:
+        """Returns how the record and its copy are called, as far as they are there."""
+        found = await self.keeper().secrets(NAMESPACE, {})
+        wanted = (name(REPOSITORY, ID), copy_name(REPOSITORY, ID))
+        return [each.name for each in found if each.name in wanted]
 
     async def put(self, secret: StoredSecret) -> None:
         """Has a secret in the place of the one of its name, whatever its type."""
@@ -151,6 +157,27 @@ async def test_who_was_replaced_writes_nothing_more(place: Place) -> None:
             await attempt
     await after.add(PAUSE)
     assert await records(place) == (began(), BEGUN, PAUSE)
+
+
+@pytest.mark.parametrize("is_taken_over", [False, True], ids=["before it was taken over", "after it was taken over"])
+async def test_a_record_that_was_set_back_is_no_process_that_was_held_up(place: Place, is_taken_over: bool) -> None:
+    await place.view().create((began(),))
+    before = [await place.secret(each) for each in await place.names()]
+    log = await place.log()
+    if is_taken_over:
+        before = [await place.secret(each) for each in await place.names()]
+    await log.add(BEGUN)
+    await log.add(READY)
+    for each in await place.names():
+        await place.keeper().delete_secret(NAMESPACE, each, "")
+    for secret in before:
+        await place.put(secret)
+    with pytest.raises(ReleaseFailure, match="was set back while this went on: it had 3 entries and has 1") as raised:
+        await log.read()
+    assert "held up" not in raised.value.hint and "wb rollout resume" in raised.value.hint
+    with pytest.raises(ReleaseFailure, match="was set back"):
+        await log.add(PAUSE)
+    assert await records(place) == (began(),), "nothing more was written"
 
 
 async def test_who_could_not_renew_for_long_writes_nothing_more(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from runtimes.base import KubernetesId
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_terraform import Place
-from workbench.engine.errors import Refused
+from workbench.engine.errors import Refused, ReleaseFailure
 from workbench.engine.rollout.progress import Phase
 from workbench.engine.stack_order import StackCycle
 from workbench.present import rollout as presented
@@ -101,6 +102,12 @@ async def test_a_rollout_does_what_is_read_first(tmp_path: Path) -> None:
         async with opened.rollout(id_) as events:
             _ = [each async for each in events]
         assert (await opened.rollout_progress(id_)).phase is Phase.FINISHED
+        shutil.rmtree(tmp_path / "state/rollouts")
+        with pytest.raises(ReleaseFailure, match=f"the record of rollout {id_} is gone; it made a/prod #1 ") as raised:
+            await opened.known_rollout(id_)
+        assert "z/prod #2 (succeeded, " in str(raised.value) and "wb release list STACK" in raised.value.hint
+        with pytest.raises(ReleaseFailure, match="there is no rollout r-00000000"):
+            await opened.known_rollout("r-00000000")
 
 
 async def test_a_rollout_that_changes_what_it_was_planned_with_is_refused(tmp_path: Path) -> None:

@@ -97,7 +97,8 @@ class _Place:
     """The record of one namespace of one cluster.
 
     One write is under way at a time; what has to be written meanwhile goes together with the next, so that a cluster
-    that answers slowly is asked once for all of it.
+    that answers slowly is asked once for all of it. `written` is what it wrote: where that is taken away while the
+    run goes on, it is put back with the next write.
     """
 
     cluster: str
@@ -108,6 +109,7 @@ class _Place:
     answer_seconds: float
     version: str = ""
     is_announced: bool = False
+    written: dict[str, str] = field(default_factory=dict)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     waiting: _Batch = field(default_factory=lambda: _Batch())
 
@@ -138,16 +140,20 @@ class _Place:
                 if isinstance(error, NotThere) and not self.version:
                     raise  # there is no such namespace
                 with anyio.fail_after(self.answer_seconds):
-                    await self.look()
+                    entries = {**await self.look(), **entries}
             else:
+                self.written |= entries
                 return
         raise Moved("others write its record of the incident all the time", target=self.cluster)
 
-    async def look(self) -> None:
+    async def look(self) -> Mapping[str, str]:
+        """Returns what of `written` is not there any more. Raises as `check` does, and `RuntimeFailure`."""
         record = await self.operations.record(self.namespace, record_name(self.incident))
         self.version = record.version if record else ""
-        if record is not None:
+        if record is not None and not (self.written and _is_emptied(record)):
             self.check(_decode(record, self.cluster, self.namespace, self.incident), self.cluster)
+        there = record.entries if record else {}
+        return {name: text for name, text in self.written.items() if name not in there}
 
 
 @dataclass(eq=False)
@@ -333,7 +339,19 @@ def _unshared(cluster: str, error: Forbidden) -> Problem:
     )
 
 
+def _is_emptied(record: Record) -> bool:
+    """Whether a record lacks what every run writes first, and takes back never."""
+    return not any(name.startswith(_RUN) for name in record.entries)
+
+
 def _decode(record: Record, cluster: str, namespace: str, incident: str) -> Ledger:
+    if _is_emptied(record):
+        name = record_name(incident)
+        raise BrokenRecord(
+            f"its record of the incident, ConfigMap {namespace}/{name}, names no run: what was done is not known",
+            target=cluster,
+            hint=f"look at the pods; if nothing was done: kubectl -n {namespace} delete configmap {name}",
+        )
     steps: list[StepResult] = []
     runs: list[RunBegan] = []
     for name, text in record.entries.items():
