@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.test_demo import has_every_step
+from tests.scenarios.test_demo import assert_goes_from_list_to_ready
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
@@ -78,9 +78,9 @@ def test_installed_wheel_runs_the_demo_in_an_empty_folder(wheel: Path, tmp_path:
 
     empty = tmp_path / "empty"
     empty.mkdir()
-    text = _run(place / "bin" / "wb", "demo", cwd=empty, HOME=str(tmp_path / "home"))
-    assert has_every_step(text), text
-    assert "32/32 ready" in text
+    text = _run(place / "bin" / "wb", "demo", cwd=empty, HOME=str(tmp_path / "home"), TMPDIR=str(tmp_path))
+    assert_goes_from_list_to_ready(text)
+    assert not list(tmp_path.glob("konfig-practice-*"))
     assert _run(place / "bin" / "workbench", "--version", cwd=empty) == _run(
         place / "bin" / "wb", "--version", cwd=empty
     )

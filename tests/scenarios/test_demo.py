@@ -43,7 +43,26 @@ def has_every_step(text: str) -> bool:
     )
 
 
+def assert_goes_from_list_to_ready(text: str) -> None:
+    assert has_every_step(text), text
+    assert "spec.replicas: 3 → 4  ← storefront/checkout/prod/main.k:5" in text
+    assert "owned by kubectl-edit" in text
+    assert "WHY Pod/web-" in text and "ImagePullBackOff" in text
+    assert "set by  storefront/checkout/base/base.k:7" in text
+    assert '+    image = "registry.orchard.example/checkout/web:2.4.2"' in text
+    assert "32/32 ready" in text
+    assert text.splitlines()[-1].startswith("done in ")
+    if shutil.which("terraform") and not missing():
+        assert LEFT_OUT not in text
+        assert "14 done, 0 failed, 0 skipped" in text
+        assert re.search(r"DATABASE_HOST=orders-dev-\w+\.db\.sandbox\.example", text)
+        assert "orders.dev.orchard.example has 203.0.113.10" in text
+        assert "nothing is left in the cloud" in text
+        assert "orchard-development-orders-password" not in text
+
+
 @pytest.mark.slow
+@pytest.mark.soak  # `tests/packaging` does it with the wheel that is installed
 def test_plain_demo_goes_from_list_to_ready(tmp_path: Path) -> None:
     before = {each: each.read_bytes() for each in SAMPLE.rglob("*") if each.is_file()}
     began = time.monotonic()
@@ -59,23 +78,8 @@ def test_plain_demo_goes_from_list_to_ready(tmp_path: Path) -> None:
     seconds = time.monotonic() - began
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
-    assert has_every_step(done.stdout), done.stdout
-    text = done.stdout
-    assert "spec.replicas: 3 → 4  ← storefront/checkout/prod/main.k:5" in text
-    assert "owned by kubectl-edit" in text
-    assert "WHY Pod/web-" in text and "ImagePullBackOff" in text
-    assert "set by  storefront/checkout/base/base.k:7" in text
-    assert '+    image = "registry.orchard.example/checkout/web:2.4.2"' in text
-    assert "32/32 ready" in text
-    assert text.splitlines()[-1].startswith("done in ")
+    assert_goes_from_list_to_ready(done.stdout)
     assert seconds < 90
-    if shutil.which("terraform") and not missing():
-        assert LEFT_OUT not in text
-        assert "14 done, 0 failed, 0 skipped" in text
-        assert re.search(r"DATABASE_HOST=orders-dev-\w+\.db\.sandbox\.example", text)
-        assert "orders.dev.orchard.example has 203.0.113.10" in text
-        assert "nothing is left in the cloud" in text
-        assert "orchard-development-orders-password" not in text
     # neither the sample nor anything else is left changed
     assert {each: each.read_bytes() for each in SAMPLE.rglob("*") if each.is_file()} == before
     assert not list(tmp_path.glob("konfig-practice-*"))

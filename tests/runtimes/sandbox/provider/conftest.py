@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from runtimes.sandbox.provider import SOURCE, WORLD_VARIABLE, World
 from runtimes.sandbox.provider.mirror import install, missing
+from tests.runtimes.terraform.forked import forking
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that nothing listens at: whoever tries the network fails."""
@@ -127,27 +129,65 @@ def program() -> str:
     return found
 
 
+@dataclass(frozen=True)
+class Initialised:
+    """A folder after `terraform init`, without a network, for the mirror that its providers are from."""
+
+    program: str
+    path: Path
+    mirror: Path
+    config: Path
+
+    def laid(self, root: Path) -> Folder:
+        """Returns a folder below `root` as this one is, with a world of its own: initialising takes half of a test."""
+        path = root / "stack"
+        shutil.copytree(self.path, path, symlinks=True)
+        return self._folder(path, World(root / "world.json"))
+
+    def made(self) -> Initialised:
+        self.config.write_text(
+            f"provider_installation {{\n  filesystem_mirror {{\n    path = {json.dumps(str(self.mirror))}\n  }}\n}}\n"
+        )
+        folder = self._folder(self.path, World(self.path.parent / "world.json"))
+        folder.write({})
+        folder.said("init", "-input=false")
+        return self
+
+    def _folder(self, path: Path, world: World) -> Folder:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+        proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
+        ours = {"TF_CLI_CONFIG_FILE": str(self.config), "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
+        environment = {**kept, **proxies, **ours, WORLD_VARIABLE: str(world.path)}
+        return Folder(self.program, path, self.mirror, world, environment)
+
+
+def _initialised(program: str, root: Path, mirror: Path) -> Initialised:
+    path = root / "initialised"
+    path.mkdir()
+    return Initialised(program, path, mirror, root / "cli.tfrc").made()
+
+
 @pytest.fixture(scope="session")
-def mirror(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mirror")
-    install(folder)
-    return folder
+def initialised(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Initialised]:
+    mirror = tmp_path_factory.mktemp("mirror")
+    with forking(mirror):
+        yield _initialised(program, tmp_path_factory.mktemp("forked"), mirror)
+
+
+@pytest.fixture(scope="session")
+def initialised_as_installed(program: str, tmp_path_factory: pytest.TempPathFactory) -> Initialised:
+    mirror = tmp_path_factory.mktemp("installed-mirror")
+    install(mirror)
+    return _initialised(program, tmp_path_factory.mktemp("installed"), mirror)
 
 
 @pytest.fixture
-def folder(program: str, mirror: Path, tmp_path: Path) -> Folder:
-    """Initialised, without a network."""
-    path = tmp_path / "stack"
-    path.mkdir()
-    config = tmp_path / "cli.tfrc"
-    config.write_text(
-        f"provider_installation {{\n  filesystem_mirror {{\n    path = {json.dumps(str(mirror))}\n  }}\n}}\n"
-    )
-    world = World(tmp_path / "world.json")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
-    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
-    ours = {"TF_CLI_CONFIG_FILE": str(config), "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
-    made = Folder(program, path, mirror, world, {**kept, **proxies, **ours, WORLD_VARIABLE: str(world.path)})
-    made.write({})
-    made.said("init", "-input=false")
-    return made
+def folder(initialised: Initialised, tmp_path: Path) -> Folder:
+    """Initialised, without a network. The provider is forked from a process that has imported it."""
+    return initialised.laid(tmp_path)
+
+
+@pytest.fixture
+def installed(initialised_as_installed: Initialised, tmp_path: Path) -> Folder:
+    """The same with the provider as it is installed, for what its process is asked."""
+    return initialised_as_installed.laid(tmp_path)

@@ -20,25 +20,25 @@ NEEDS_NOTHING: dict[str, str] = {}
 TIME = 60.0
 
 
-def test_what_is_created_is_there_and_a_second_plan_is_empty(folder: Folder) -> None:
-    folder.write(everything())
+def test_what_is_created_is_there_and_a_second_plan_is_empty(installed: Folder) -> None:
+    installed.write(everything())
 
-    created = folder.apply()
+    created = installed.apply()
 
     assert created.code == 0, created.errors
-    state = folder.state()
+    state = installed.state()
     database = state["sandbox_database.main"]
-    kept = folder.world.objects("sandbox_database")["orders"]
+    kept = installed.world.objects("sandbox_database")["orders"]
     assert database["id"] == "orders" and database["address"] == kept["address"] and database["port"] == 5432
     assert database["version"] == "16" and database["zone"] == "a"
     assert database["connection"] == f"postgres://orders:{DATABASE['password']}@{kept['address']}:5432/orders"
-    assert list(folder.world.objects("sandbox_network")) == [state["sandbox_network.main"]["id"]]
+    assert list(installed.world.objects("sandbox_network")) == [state["sandbox_network.main"]["id"]]
     assert state["sandbox_network.main"]["id"].startswith("net-")
     assert state["sandbox_bucket.main"]["id"] == "invoices"
     assert state["sandbox_dns_record.main"]["id"] == "orchard.example/db/CNAME"
     assert state["sandbox_dns_record.main"]["values"] == [kept["address"]]
-    assert folder.plan().actions == NEEDS_NOTHING
-    assert DATABASE["password"] not in folder.world.path.read_text()
+    assert installed.plan().actions == NEEDS_NOTHING
+    assert DATABASE["password"] not in installed.world.path.read_text()
 
 
 def test_computed_attributes_are_unknown_until_they_are_there_and_stay_as_they_are(folder: Folder) -> None:
@@ -186,15 +186,15 @@ def test_a_transient_error_is_gone_the_next_time(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(("crash", "is_there"), [("before", False), ("after", True)])
-def test_a_crash_loses_the_answer(folder: Folder, crash: str, is_there: bool) -> None:
-    by_hand.order_faults(folder.world, [{"operation": "create", "crash": crash, "times": 1}])
-    folder.write({"sandbox_bucket": {"main": {"name": "invoices"}}})
+def test_a_crash_loses_the_answer(installed: Folder, crash: str, is_there: bool) -> None:
+    by_hand.order_faults(installed.world, [{"operation": "create", "crash": crash, "times": 1}])
+    installed.write({"sandbox_bucket": {"main": {"name": "invoices"}}})
 
-    ran = folder.apply()
+    ran = installed.apply()
 
     assert ran.code == 1 and ran.errors
-    assert ("invoices" in folder.world.objects("sandbox_bucket")) == is_there
-    assert folder.state() == {}
+    assert ("invoices" in installed.world.objects("sandbox_bucket")) == is_there
+    assert installed.state() == {}
 
 
 def test_a_failed_update_or_delete_leaves_the_object_in_the_state(folder: Folder) -> None:
@@ -243,35 +243,35 @@ def test_everything_can_be_destroyed(folder: Folder) -> None:
     assert [each["operation"] for each in content.log].count("delete") == 4
 
 
-def test_one_interrupt_lets_creates_end_and_all_are_in_the_state(folder: Folder) -> None:
+def test_one_interrupt_lets_creates_end_and_all_are_in_the_state(installed: Folder) -> None:
     slow = {"operation": "create", "type": "sandbox_bucket", "times": 4, "latency_seconds": 2}
-    by_hand.order_faults(folder.world, [slow])
+    by_hand.order_faults(installed.world, [slow])
     buckets = {f"b{index}": {"name": f"bucket-{index}"} for index in range(4)}
-    folder.write(
+    installed.write(
         {"sandbox_bucket": buckets, "sandbox_network": {"after": {**NETWORK, "depends_on": ["sandbox_bucket.b0"]}}}
     )
 
-    with folder.start("apply", "-auto-approve", "-json") as process:
+    with installed.start("apply", "-auto-approve", "-json") as process:
         assert process.stdout is not None
         for _ in range(4):
             next(line for line in process.stdout if '"apply_start"' in line)
         ends = time.monotonic() + TIME
-        while folder.world.content().faults[0]["times"]:  # what terraform announces it has not yet asked for
+        while installed.world.content().faults[0]["times"]:  # what terraform announces it has not yet asked for
             assert time.monotonic() < ends
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)  # the provider hears it too, and is asked to stop
         process.stdout.read()
         assert process.wait(TIME) == 1
 
-    assert sorted(folder.world.objects("sandbox_bucket")) == [f"bucket-{index}" for index in range(4)]
-    assert sorted(folder.state()) == [f"sandbox_bucket.b{index}" for index in range(4)]
+    assert sorted(installed.world.objects("sandbox_bucket")) == [f"bucket-{index}" for index in range(4)]
+    assert sorted(installed.state()) == [f"sandbox_bucket.b{index}" for index in range(4)]
 
 
-def test_a_provider_whose_terraform_was_killed_ends(folder: Folder) -> None:
-    by_hand.order_faults(folder.world, [{"operation": "create", "latency_seconds": 30}])
-    folder.write({"sandbox_bucket": {"main": {"name": "invoices"}}})
+def test_a_provider_whose_terraform_was_killed_ends(installed: Folder) -> None:
+    by_hand.order_faults(installed.world, [{"operation": "create", "latency_seconds": 30}])
+    installed.write({"sandbox_bucket": {"main": {"name": "invoices"}}})
 
-    with folder.start("apply", "-auto-approve", "-json") as process:
+    with installed.start("apply", "-auto-approve", "-json") as process:
         assert process.stdout is not None
         next(line for line in process.stdout if '"apply_start"' in line)
         session = process.pid
@@ -282,7 +282,7 @@ def test_a_provider_whose_terraform_was_killed_ends(folder: Folder) -> None:
     while (left := others_in(session)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == []
-    assert "invoices" not in folder.world.objects("sandbox_bucket")
+    assert "invoices" not in installed.world.objects("sandbox_bucket")
 
 
 def test_without_a_world_the_configuration_is_refused(folder: Folder) -> None:
@@ -312,13 +312,13 @@ def test_a_broken_world_is_said_and_left_alone(folder: Folder) -> None:
     assert folder.world.path.read_text() == '{"objects": ['
 
 
-def test_the_lock_file_holds_for_an_installation_that_is_made_again(folder: Folder) -> None:
+def test_the_lock_file_holds_for_an_installation_that_is_made_again(installed: Folder) -> None:
     from runtimes.sandbox.provider.mirror import install
 
-    install(folder.mirror)
+    install(installed.mirror)
 
-    assert SOURCE in (folder.path / ".terraform.lock.hcl").read_text()
-    folder.said("init", "-input=false", "-lockfile=readonly")
+    assert SOURCE in (installed.path / ".terraform.lock.hcl").read_text()
+    installed.said("init", "-input=false", "-lockfile=readonly")
 
 
 def planned(folder: Folder) -> dict[str, Any]:

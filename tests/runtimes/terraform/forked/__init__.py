@@ -3,7 +3,8 @@
 terraform starts a provider three times for a plan and twice for an apply, and most of that is Python that imports
 gRPC. Here it starts `client`, which hands its folder, environment and streams to `server` and lives as long as the
 process that is forked for it; from there on all is as without: the same code, socket, TLS and shutdown, and whoever
-is killed takes the other with him. `tests/runtimes/sandbox/provider` starts the provider as it is installed.
+is killed takes the other with him. Where its process is what is tried, `tests/runtimes/sandbox/provider` starts the
+provider as it is installed.
 """
 
 from __future__ import annotations
