@@ -21,7 +21,7 @@ from kcl.compiler.writing import NOWHERE, Kind, united
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import sites_of
 from kcl.evaluator.expressions import module_selector
-from kcl.evaluator.lexical import Scope, candidates, is_local
+from kcl.evaluator.lexical import GlobalScope, Scope, candidates, in_schema, is_local
 from kcl.evaluator.lowering import constant_value, is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.operations import INT64_MAX, INT64_MIN
@@ -323,7 +323,8 @@ class Expressions(Containers, Calls):
         return self.source.constant(module.runtime.library.builtins.get(name, UNDEFINED)), NOWHERE
 
     def _variable(self, package: Any, name: str, scope: Scope, tracked: bool) -> tuple[str, str]:
-        value = self.source.assign(f"{self.source.constant(package)}.read({name!r})")
+        read = "read" if isinstance(scope, GlobalScope) else "read_in_schema" if in_schema(scope) else "read_inside"
+        value = self.source.assign(f"{self.source.constant(package)}.{read}({name!r})")
         return value, self.origin(scope) if tracked else NOWHERE
 
     def _selector(self, node: ast.Selector, scope: Scope, tracked: bool) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcl.diagnostics import Code
-from kcl.evaluator.lexical import Scope, in_schema
+from kcl.evaluator.lexical import GlobalScope, Scope, in_schema
 from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Where
 from kcl.evaluator.value import UNDEFINED, ModuleValue, Value, ValueFailure
 from kcl.loader.program import Import, ImportKind
@@ -44,7 +44,9 @@ def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
     module, name = scope.module, node.id
     package = module.scope
     if name in package.setters:
-        return _variable(package.read, name)
+        if in_schema(scope):
+            return _variable(package.read_in_schema, name)
+        return _variable(package.read if isinstance(scope, GlobalScope) else package.read_inside, name)
     if name in package.types or name in package.aliases:
         value = package.member(name)
         return lambda environment: value

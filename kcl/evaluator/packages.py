@@ -155,6 +155,8 @@ def _declare(file: File, merged: Mapping[int, Merged], contexts: list[ModuleCont
                 _code(context, body, place, merged.get(id(place.statement)), contexts),
                 first=body.first,
                 augments=isinstance(place.statement, ast.AugAssign),
+                unites=isinstance(place.statement, ast.Unification),
+                reaches=place.target is not None and bool(place.target.path),
             )
             for place in places
         ]

@@ -25,10 +25,11 @@ class Setter:
 
     `level` is the index of the schema level it belongs to, `index` its place among the setters of its variable; `run`
     answers the value or NOT_ASSIGNED and leaves the value's sites in `Runtime.origin`. `first` tells, for a statement
-    of a package, where the setters of its file begin among those of each name, `augments` whether it is one like `+=`.
+    of a package, where the setters of its file begin among those of each name, `augments` whether it is one like `+=`,
+    `unites` whether it is one like `a: A {}`, `reaches` whether it is one like `_a.b = 1`.
     """
 
-    __slots__ = ("_compile", "_run", "augments", "first", "level")
+    __slots__ = ("_compile", "_run", "augments", "first", "level", "reaches", "unites")
 
     def __init__(
         self,
@@ -36,8 +37,12 @@ class Setter:
         level: int = 0,
         first: Mapping[str, int] | None = None,
         augments: bool = False,
+        unites: bool = False,
+        reaches: bool = False,
     ) -> None:
         self.augments = augments
+        self.unites = unites
+        self.reaches = reaches
         self._compile = compile_
         self.first: Mapping[str, int] = {} if first is None else first
         self._run: Evaluate | None = None
@@ -102,6 +107,10 @@ class LazyScope(ABC):
         """For a setter that is running: what the setters before it make of its variable."""
         return self._value(name, self.setters[name], self._running[name] - 1)
 
+    def is_reached(self) -> bool:
+        """Whether the setter that runs is a statement whose turn it is: all conditions on the way to it hold."""
+        return False
+
     def running(self, name: str) -> int:
         """The index of the setter of the name that is running."""
         return self._running[name]
@@ -146,7 +155,18 @@ class LazyScope(ABC):
 class PackageScope(LazyScope):
     """The global variables of a package. `types` holds its schemas and rules, `aliases` its type aliases."""
 
-    __slots__ = ("_ordered", "_outcomes", "aliases", "modules", "path", "types")
+    __slots__ = (
+        "_aside",
+        "_ordered",
+        "_outcomes",
+        "_own",
+        "_present",
+        "_settled",
+        "aliases",
+        "modules",
+        "path",
+        "types",
+    )
 
     def __init__(self, runtime: Runtime, path: str) -> None:
         super().__init__(runtime, {})
@@ -154,6 +174,14 @@ class PackageScope(LazyScope):
         self._ordered: str | None = None
         # What variables amount to that others read while they were not finished.
         self._outcomes: dict[str, tuple[Value, Sites]] = {}
+        # What variables hold whose statements, run in order, see something else than who reads them.
+        self._present: dict[str, tuple[Value, Sites]] = {}
+        # Variables whose statements are not to begin with what came of reading them: what readers see was settled by
+        # a statement in its turn, or they were read inside of a configuration, comprehension, lambda or schema.
+        self._settled: set[str] = set()
+        self._aside: set[str] = set()
+        # Whether the statement that is being run has read its own variable.
+        self._own = False
         self.path = path
         self.types: dict[str, Any] = {}
         self.aliases: dict[str, Any] = {}
@@ -164,6 +192,7 @@ class PackageScope(LazyScope):
         if self._memo or self.final or self.shared or self._running or self.pinned:
             self.final, self.sites, self._memo, self._running, self.shared = {}, {}, {}, {}, {}
         self.pinned, self.first, self._ordered, self._outcomes = {}, {}, None, {}
+        self._present, self._settled, self._aside, self._own = {}, set(), set(), False
 
     def dissolve(self) -> None:
         """Takes a scope apart that is not needed any more: it and its code refer to each other, and would wait for
@@ -190,16 +219,25 @@ class PackageScope(LazyScope):
         What the statement reads is computed as if it had not started. So where two variables read each other, the
         first statement sees what the second makes of an unfinished value of its own. All but the output keep that
         value, which is what the official compiler answers.
+
+        A statement that makes its variable out of what it was (`_a += 1`, `_a = _a + 1`) settles what is read below it,
+        until the next that does: what others assign meanwhile is seen by the statements of the variable alone. Where
+        somebody read the variable before, which ran all of its statements, such a statement begins with what came of
+        that, and only the last of them is seen. So does a unification, which is seen in the output alone.
         """
         key = (name, index)
         found = self._memo.pop(key, None)
-        setter = self.setters[name][index]
+        setters = self.setters[name]
+        setter = setters[index]
+        is_read = name in self.final and name not in self._settled and name not in self._aside
+        self._own = setter.augments or (setter.reaches and self._shows(name))
         self._running[name], self._ordered, self.pinned = index, name, {}
         try:
             value = setter.run(self.environment(setter))
         finally:
             self._ordered = None
             del self._running[name]
+        made = value, self.runtime.origin
         unfinished = key in self._memo
         if found is not None or not unfinished:
             self._memo[key] = found or (value, self.runtime.origin)
@@ -211,7 +249,70 @@ class PackageScope(LazyScope):
                     # What everybody has is one container, which grows.
                     self._memo[key] = self._outcomes[name]
                     self.final[name], self.sites[name] = self._outcomes[name]
+            if len(setters) > 1 or setter.unites:
+                self._keep(name, made, setter, is_read=is_read, is_last=index == len(setters) - 1)
         return self._memo[key][0]
+
+    def _keep(self, name: str, made: tuple[Value, Sites], setter: Setter, *, is_read: bool, is_last: bool) -> None:
+        """Keeps what a statement made of a variable, for whom `force` says."""
+        self._present[name] = made
+        if is_read and setter.unites:
+            self._outcomes[name] = made
+        if self._own and not is_read and name not in self.final:
+            self._settled.add(name)
+        if self._own and (name in self._settled or (is_read and is_last)):
+            self.final[name], self.sites[name] = made
+
+    def read(self, name: str) -> Value:
+        final = self.final
+        if name in self.pinned:
+            if name in final and not self._running:
+                self.runtime.origin = self.sites.get(name, ())
+                return final[name]
+        elif name == self._ordered and not self._starts_again(name):
+            self._own = True
+            return self.previous(name)
+        elif name not in final:
+            value = super().read(name)
+            if name in final:
+                self._present[name] = value, self.runtime.origin
+            return value
+        return super().read(name)
+
+    def read_inside(self, name: str) -> Value:
+        """What `read` answers, for code within a scope of its own: variables of the package hold what they held."""
+        final = self.final
+        if name in self.pinned or name == self._ordered:
+            return self.read(name)
+        if name in final:
+            self.runtime.origin = self.sites.get(name, ())
+            return final[name]
+        value = super().read(name)
+        if name in final:
+            self._aside.add(name)
+        return value
+
+    def read_in_schema(self, name: str) -> Value:
+        """What a variable holds by now, for the body of a schema; where it holds nothing yet, what `read` answers."""
+        present = self._present.get(name)
+        if present is None:
+            return self.read_inside(name)
+        self.runtime.origin = present[1]
+        return present[0]
+
+    def _shows(self, name: str) -> bool:
+        """Whether what readers of a settled variable see is what it holds: it is changed for them too."""
+        return name in self._settled and self._present[name][0] is self.final[name]
+
+    def is_reached(self) -> bool:
+        return self._ordered is not None
+
+    def previous(self, name: str) -> Value:
+        present = self._present.get(name) if name == self._ordered else None
+        if present is None:
+            return super().previous(name)
+        self.runtime.origin = present[1]
+        return present[0]
 
     def outcome(self, name: str) -> tuple[Value, Sites]:
         """What the program amounts to for a variable, and where it comes from."""

@@ -109,6 +109,8 @@ def lower_setter(
 
     def run(environment: Environment) -> Value:
         variables = owner(environment)
+        if variables.is_reached():
+            return assign(environment)
         first = variables.first
         for condition, expected, pins in conditions:
             if _holds(condition, environment, variables, pins, first) is not expected:

@@ -2,7 +2,6 @@
 
 What the official compiler gets wrong is not generated, so that it hides nothing else:
 
-* `_a = 1`, `_a += 1`, `_a = 10`: a variable that is set again after a statement that reads it keeps the value before.
 * `b: [int] = a` in a schema, `b += [1]` in an instance: `a` grows as well, since both are one list.
 * `a += [1]` for an attribute that another default reads: the items come twice.
 * Arguments of a schema are unknown in its checks when the instance is one of a derived schema.

@@ -79,3 +79,38 @@ def test_a_name_nobody_defines_is_an_error_with_the_names_that_come_close(findin
         2,
         5,
     )
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        # What is below a statement that makes its variable out of what it was sees that, until the next that does.
+        ("_c = 1\n_c += 1\na = _c\n_c = 5\n_c += 2\nb = _c\n", {"a": 2, "b": 7}),
+        ("_c = 1\n_c = _c + 2\na = _c\n_c = 9\nb = _c\n", {"a": 3, "b": 3}),
+        (
+            "_c = {}\n_c |= {d = 3}\na = {x = _c}\n_c |= {e = 4}\nb = _c\n",
+            {"a": {"x": {"d": 3}}, "b": {"d": 3, "e": 4}},
+        ),
+        ("_c = 1\nif True:\n    _c += 1\na = _c\n_c = 5\nb = _c\n", {"a": 2, "b": 2}),
+        ("_c = 1\n_c += 10\n_c = 3\nif _c > 5:\n    _c += 100\na = _c\n", {"a": 103}),
+        ("_c = {a = 1}\n_c |= {b = 2}\n_c.d = 3\na = _c\n", {"a": {"a": 1, "b": 2, "d": 3}}),
+        ("_c = {a = 1}\n_c |= {b = 2}\n_c = {z = 3}\n_c.y = 4\na = _c\n", {"a": {"a": 1, "b": 2}}),
+        # Read before, it has become all that its statements make of it, and the last of them begins with that.
+        ("_c = 1\na = _c\n_c += 10\nb = _c\n_c += 100\nc = _c\n", {"a": 111, "b": 111, "c": 221}),
+        ("_c = [1]\na = _c\n_c = [*_c, 2]\nb = _c\n", {"a": [1, 2], "b": [1, 2, 2]}),
+        ("_c = 1\na = {x = _c}\n_c += 10\nb = _c\n", {"a": {"x": 11}, "b": 11}),
+        ("_c = 1\n_f = lambda { _c }\na = _f()\n_c += 10\nb = _c\n", {"a": 11, "b": 11}),
+        # The body of a schema sees what a variable holds where the instance is made.
+        ("schema P:\n    v: int = _c\n_c = 1\na = P {}\n_c = 5\nb = P {v = _c}\n", {"a": {"v": 1}, "b": {"v": 5}}),
+    ],
+)
+def test_a_variable_that_is_made_out_of_itself_is_read_in_order(
+    values: Values, program: str, expected: dict[str, object]
+) -> None:
+    assert values(program) == expected
+
+
+def test_a_unification_whose_variable_was_read_above_it_unites_with_what_was_read(values: Values) -> None:
+    head = "schema P:\n    l?: [int]\n"
+    assert values(head + "a = b\nb: P {l += [2]}\nc = b\n") == {"a": {"l": [2]}, "b": {"l": [2, 2]}, "c": {"l": [2]}}
+    assert values(head + "a = {x = b}\nb: P {l += [2]}\n") == {"a": {"x": {"l": [2]}}, "b": {"l": [2]}}
