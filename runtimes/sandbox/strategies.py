@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from kcl.records import dataclass
 from runtimes.sandbox.allocation import (
@@ -72,6 +73,13 @@ def _status_is_written(resource: Resource) -> bool:
     return resource.storage == ("networking.k8s.io", "servicecidrs")
 
 
+def _filled(value: Any) -> Any:
+    """Without what is empty: for the server an empty list and none are equal."""
+    if isinstance(value, dict):
+        return {key: _filled(inner) for key, inner in value.items() if inner is not None and inner != []}
+    return [_filled(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _count_generation(resource: Resource, new: Object, old: Object) -> None:
     rules = policy(resource)
     if not (resource.is_custom or rules.has_generation or rules.counts_late):
@@ -82,7 +90,8 @@ def _count_generation(resource: Resource, new: Object, old: Object) -> None:
     if "status" in resource.subresources:
         ignored.add("status")
     wanted = ({k: v for k, v in each.items() if k not in ignored} for each in (new, old))
-    changed = next(wanted) != next(wanted)
+    after, before = wanted
+    changed = after != before and (resource.is_custom or _filled(after) != _filled(before))
     for part in rules.counted_metadata:
         changed = changed or new["metadata"].get(part) != old["metadata"].get(part)
     if rules.keeps_generation:

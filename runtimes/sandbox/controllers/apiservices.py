@@ -76,6 +76,7 @@ class ApiServices(Controller):
             return "False", "ServiceNotFound", f'service/{name} in "{namespace}" is not present'
         endpoints = self.hands.find("endpoints", namespace, name)
         if not (endpoints or {}).get("subsets"):
-            return "False", "MissingEndpoints", f'endpoints for service/{name} in "{namespace}" have no addresses'
+            what = f'endpointslices for service/{name} in "{namespace}" have no addresses with port name ""'
+            return "False", "MissingEndpoints", what
         # Nothing in a sandbox answers for a Pod.
         return "False", "FailedDiscoveryCheck", f"no response from service/{name} in {namespace!r}"

@@ -149,6 +149,8 @@ class Controller:
         """The keys a change is about. Only takes note: it must not write."""
         yield change.key
 
+    first_retry_seconds = FIRST_RETRY_SECONDS
+
     def reconcile(self, key: Key) -> None:
         raise NotImplementedError
 
@@ -204,7 +206,7 @@ class Controller:
     def _retry(self, key: Key) -> None:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        self.enqueue(key, min(FIRST_RETRY_SECONDS * 2 ** min(failures, 30), LONGEST_RETRY_SECONDS))
+        self.enqueue(key, min(self.first_retry_seconds * 2 ** min(failures, 30), LONGEST_RETRY_SECONDS))
 
     def stop(self) -> None:
         self.stopped = True

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from runtimes.sandbox.controllers.base import Controller, Hands, Key, key_of
 from runtimes.sandbox.controllers.owners import labels_of, reference_to
 from runtimes.sandbox.controllers.pods import is_finished, is_going, is_ready
+from runtimes.sandbox.controllers.times import stamp
 from runtimes.sandbox.store import Change, Object, copied
 
 SLICES = "endpointslices.discovery.k8s.io"
+_LAST_TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"
+_HEADLESS = "service.kubernetes.io/headless"
 SERVICE_NAME, MANAGED_BY = "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by"
 
 
@@ -51,7 +55,24 @@ def _slices(hands: Hands, service: Key, owner_mark: str) -> list[Object]:
     return [each for each in hands.all(SLICES, service[0]) if labels.items() <= labels_of(each).items()]
 
 
-def _make_slice(hands: Hands, owner: Object, labels: dict[str, str], owner_mark: str, content: Object) -> None:
+def _differs(present: Object, content: Object) -> bool:
+    """What is empty is stored as absent."""
+    return any((present.get(field) or None) != (value or None) for field, value in content.items())
+
+
+def _triggered(now: datetime) -> dict[str, str]:
+    """When the pods or the Service changed for which this is written."""
+    return {_LAST_TRIGGER: stamp(now)}
+
+
+def _make_slice(
+    hands: Hands,
+    owner: Object,
+    labels: dict[str, str],
+    owner_mark: str,
+    content: Object,
+    annotations: dict[str, str] | None = None,
+) -> None:
     """`labels` are those that it has beside the ones that say whose it is."""
     metadata = owner["metadata"]
     body = {
@@ -61,6 +82,7 @@ def _make_slice(hands: Hands, owner: Object, labels: dict[str, str], owner_mark:
             "generateName": f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": {**labels, SERVICE_NAME: metadata["name"], MANAGED_BY: owner_mark},
+            **({"annotations": annotations} if annotations else {}),
             "ownerReferences": [reference_to(owner)],
         },
         **content,
@@ -106,12 +128,14 @@ class EndpointSlices(_OfServices):
                 name: value for name, value in labels_of(service).items() if not name.startswith("kubernetes.io/")
             }
             if service["spec"].get("clusterIP") == "None":
-                labels["service.kubernetes.io/headless"] = ""
-            _make_slice(self.hands, service, labels, self.owner_mark, content)
+                labels[_HEADLESS] = ""
+            _make_slice(self.hands, service, labels, self.owner_mark, content, _triggered(self.clock.now()))
             return
         mine = slices[0]
-        if any(mine.get(field) != value for field, value in content.items()):
-            self.hands.update(SLICES, {**copied(mine), **content})
+        if _differs(mine, content):
+            changed = {**copied(mine), **content}
+            changed["metadata"]["annotations"] = _triggered(self.clock.now())
+            self.hands.update(SLICES, changed)
         for surplus in slices[1:]:
             self.hands.delete(SLICES, surplus)
 
@@ -162,15 +186,19 @@ class Endpoints(_OfServices):
         subsets = self._subsets(service)
         if present is None:
             labels = {**labels_of(service), "endpoints.kubernetes.io/managed-by": self.name}
+            if service["spec"].get("clusterIP") == "None":
+                labels[_HEADLESS] = ""
+            annotations = _triggered(self.clock.now())
             body: Object = {
                 "apiVersion": "v1",
                 "kind": "Endpoints",
-                "metadata": {"name": key[1], "namespace": key[0], "labels": labels},
+                "metadata": {"name": key[1], "namespace": key[0], "labels": labels, "annotations": annotations},
             }
             self.hands.create("endpoints", key[0], body | ({"subsets": subsets} if subsets else {}))
         elif (present.get("subsets") or []) != subsets:
             changed = copied(present)
             changed.pop("subsets", None)
+            changed["metadata"]["annotations"] = _triggered(self.clock.now())
             self.hands.update("endpoints", changed | ({"subsets": subsets} if subsets else {}))
 
     def _subsets(self, service: Object) -> list[Object]:
@@ -214,7 +242,7 @@ class MirroredEndpoints(Controller):
         slices = _slices(self.hands, key, self.owner_mark)
         wanted = _mirrored(written) if written is not None and _is_mirrored(service, written) else []
         for content, present in zip(wanted, slices, strict=False):
-            if any(present.get(field) != value for field, value in content.items()):
+            if _differs(present, content):
                 self.hands.update(SLICES, {**copied(present), **content})
         for surplus in slices[len(wanted) :]:
             self.hands.delete(SLICES, surplus)

@@ -23,6 +23,7 @@ from runtimes.sandbox.store import Change, Object, copied
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 MANAGER = "kubernetes.io/job-controller"  # in spec.managedBy; a Job of another manager is left alone
+RETRY_SECONDS = 1.0  # a pass that failed is repeated so much later, then later and later
 BATCH_SECONDS = 1.0  # changes of pods are collected for so long
 FIRST_BACK_OFF_SECONDS, LONGEST_BACK_OFF_SECONDS = 10.0, 600.0
 
@@ -38,6 +39,7 @@ class _Verdict:
 
 class Jobs(Controller):
     name = "job-controller"
+    first_retry_seconds = RETRY_SECONDS
     watches = ("jobs.batch", "pods")
 
     def __init__(self, world: World) -> None:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from runtimes.sandbox.controllers.base import Hands
 from runtimes.sandbox.controllers.owners import claim, labels_of, reference_to
-from runtimes.sandbox.controllers.rollout import HASH_LETTERS
+from runtimes.sandbox.controllers.rollout import safe_text
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.store import Object, copied
 
@@ -73,7 +73,8 @@ def _make(
 
 def _digest(data: Object, collisions: int) -> str:
     text = json.dumps([data, collisions], sort_keys=True).encode()
-    return "".join(HASH_LETTERS[byte % len(HASH_LETTERS)] for byte in blake2b(text, digest_size=9).digest())
+    number = int.from_bytes(blake2b(text, digest_size=4).digest())
+    return safe_text(str(number))
 
 
 def hash_of(revision: Object, hash_label: str) -> str:

@@ -88,7 +88,12 @@ def template_hash(template: Object, collisions: int) -> str:
     digest = 0x811C9DC5
     for byte in json.dumps([template, collisions], sort_keys=True).encode():
         digest = ((digest ^ byte) * 0x01000193) & 0xFFFFFFFF
-    return "".join(HASH_LETTERS[ord(digit) % len(HASH_LETTERS)] for digit in str(digest))
+    return safe_text(str(digest))
+
+
+def safe_text(text: str) -> str:
+    """In letters that make no words: what hashes are written in, in names."""
+    return "".join(HASH_LETTERS[ord(each) % len(HASH_LETTERS)] for each in text)
 
 
 def new_set(d: Object, sets: list[Object]) -> Object | None:

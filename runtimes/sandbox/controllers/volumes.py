@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from runtimes.sandbox.controllers.base import Controller, Hands, Key, key_of
@@ -17,6 +18,8 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 PROVISIONER = "sandbox.konfig-workbench/volumes"  # a StorageClass of this provisioner gets its volumes made
 
 
+_ASKED_OF = ("volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner")
+_DELETABLE = re.compile("/tmp/.+")
 BIND_SECONDS = 0.02  # a claim is looked at no sooner
 
 
@@ -71,16 +74,34 @@ class Volumes(Controller):
             return
         claim = self.hands.find("persistentvolumeclaims", reference.get("namespace", ""), reference["name"])
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
-            volume = self._set_phase(volume, "Released")
-            made_here = (volume["metadata"].get("annotations") or {}).get(PROVISIONED_BY) == PROVISIONER
-            if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete" and made_here:
-                self.hands.delete("persistentvolumes", volume)
+            if (volume.get("status") or {}).get("phase") != "Failed":
+                volume = self._set_phase(volume, "Released")
+            if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+                self._reclaim(volume)
 
-    def _set_phase(self, volume: Object, phase: str) -> Object:
+    def _reclaim(self, volume: Object) -> None:
+        """Deletes what is behind a volume and the volume; those of other provisioners wait for theirs."""
+        maker, source = (
+            (volume["metadata"].get("annotations") or {}).get(PROVISIONED_BY),
+            volume["spec"].get("hostPath"),
+        )
+        if maker == PROVISIONER or (maker is None and source and _DELETABLE.match(source["path"])):
+            self.hands.delete("persistentvolumes", volume)
+        elif maker is None and (volume.get("status") or {}).get("phase") != "Failed":
+            name = volume["metadata"]["name"]
+            why = f'error getting deleter volume plugin for volume "{name}": no deletable volume plugin matched'
+            if source:
+                why = f"host_path deleter only supports {_DELETABLE.pattern} but received provided {source['path']}"
+            self.event(volume, "Warning", "VolumeFailedDelete", why)
+            self._set_phase(volume, "Failed", why)
+
+    def _set_phase(self, volume: Object, phase: str, message: str = "") -> Object:
         if (volume.get("status") or {}).get("phase") == phase:
             return volume
         changed = copied(volume)
         changed.setdefault("status", {})["phase"] = phase
+        if message:
+            changed["status"]["message"] = message
         return self.hands.update_status("persistentvolumes", changed)
 
     # Claims
@@ -151,12 +172,21 @@ class Volumes(Controller):
         elif storage_class["provisioner"] == PROVISIONER:
             self._provision(claim, storage_class)
         else:
+            self._note_provisioner(claim, storage_class["provisioner"])
             text = (
                 "Waiting for a volume to be created either by the external provisioner "
                 f"'{storage_class['provisioner']}' or manually by the system administrator. If volume creation is "
                 "delayed, please verify that the provisioner is running and correctly registered."
             )
             self.event(claim, "Normal", "ExternalProvisioning", text)
+
+    def _note_provisioner(self, claim: Object, provisioner: str) -> None:
+        """On the claim, for whom it is about."""
+        annotations = claim["metadata"].get("annotations") or {}
+        if any(annotations.get(name) != provisioner for name in _ASKED_OF):
+            changed = copied(claim)
+            changed["metadata"]["annotations"] = {**annotations, **dict.fromkeys(_ASKED_OF, provisioner)}
+            self.hands.update("persistentvolumeclaims", changed)
 
     def _provision(self, claim: Object, storage_class: Object) -> None:
         name = f"pvc-{claim['metadata']['uid']}"
