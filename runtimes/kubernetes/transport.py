@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -33,7 +34,7 @@ from multidict import CIMultiDict
 
 from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, MASK
-from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
+from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable, turns
 from runtimes.base.documents import OverLimit, load_json
 from runtimes.base.secret_texts import secret_texts
 from runtimes.kubernetes import lost
@@ -41,6 +42,7 @@ from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import CONVERTS, failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.rest_client import Configuration, RESTClientObject
+from runtimes.kubernetes.second_request import Budget, first_answer
 
 Query = Sequence[tuple[str, str]]
 
@@ -204,6 +206,7 @@ class Transport:
         self._is_closed = False
         self._logins: frozenset[str] = frozenset()
         self._heard: tuple[str, datetime] | None = None
+        self._second_requests = Budget()
 
     @property
     def ahead_seconds(self) -> float | None:
@@ -251,14 +254,19 @@ class Transport:
             attempt += 1
             grant = await self._granted()
             try:
-                status, headers, content = await self._exchange(method, path, query, body, content_type, grant, accept)
+                ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
+                async with turns.awaiting_answer():
+                    if changes_nothing and not is_once and not is_text:
+                        status, headers, content = await first_answer(ask, self._second_requests, _LOST)
+                    else:
+                        status, headers, content = await ask()
             except _LOST as error:
                 is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
                 if not changes_nothing or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
                     if method != "GET" and _is_slow(error) and await self._answers_others(grant):
                         raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
                     raise self._unreachable(error, subject, changes_nothing, self.limits.seconds_for(method)) from None
-                await asyncio.sleep(_pause(attempt))
+                await turns.pause(_pause(attempt))
                 continue
             # what a log holds may well be a web page
             looked_at = b"" if is_text and status == 200 else content
@@ -272,7 +280,7 @@ class Transport:
                     raise RuntimeFailure(f"its answer {error.problem}", target=self.place, subject=subject) from None
                 except ValueError:
                     if changes_nothing and attempt < _READ_ATTEMPTS:
-                        await asyncio.sleep(_pause(attempt))
+                        await turns.pause(_pause(attempt))
                         continue
                     raise RuntimeFailure(
                         "the answer is not complete JSON",
@@ -287,7 +295,7 @@ class Transport:
             is_hopeless = is_once or CONVERTS.encode() in content[:_MAX_ERROR_BYTES]
             wait = None if is_hopeless else _seconds_to_wait(status, headers, attempt, changes_nothing)
             if wait is not None and time.monotonic() + wait < give_up_at:
-                await asyncio.sleep(wait)
+                await turns.pause(wait)
                 continue
             raise self._failure(status, content, subject, secrets, grant, attempt)
 

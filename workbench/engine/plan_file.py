@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kcl import whole_file
+from kcl import bounds, whole_file
 from kcl.records import dataclass, field, replace
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import DocumentError, load_json, read_text
@@ -78,9 +78,16 @@ def save(plan: Plan, path: Path, root: Path, limit: timedelta | None) -> None:
 
 
 def write(content: Mapping[str, Any], path: Path) -> None:
-    """Writes a file only its owner may read, as a whole or not at all; raises `EngineError`."""
+    """Writes a file only its owner may read, as a whole or not at all; raises `EngineError`, also for one that would be
+    too large to be read again."""
+    data = json.dumps(content, indent=1).encode()
+    if len(data) > bounds.MOST_BYTES:
+        said = f"the plan takes {len(data)} bytes, and no more than {bounds.MOST_BYTES} are read again: it is not saved"
+        raise EngineError(
+            said, where=str(path), hint="save parts of it (--only, --cluster), or apply it where it is made"
+        )
     try:
-        whole_file.write(path, json.dumps(content, indent=1).encode())
+        whole_file.write(path, data)
     except OSError as error:
         raise EngineError(f"cannot be written: {error.strerror}", where=str(path)) from error
 

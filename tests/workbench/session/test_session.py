@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kcl import whole_file
+from kcl import bounds, whole_file
 from runtimes.base import KubernetesId, ObjectRef, Status, format_path
 from tests.workbench.session.shop import Clusters, session, shop
 from workbench.engine.changes import ChangeClass
@@ -268,6 +268,19 @@ async def test_secrets_stay_out_of_everything_that_is_shown_or_kept(root: Path, 
     seen += kept(tmp_path)
     assert len(seen) > 6
     assert not [each for each in seen if "canary" in each]
+
+
+async def test_a_plan_that_could_not_be_read_again_is_not_saved(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with session(root, Clusters("hz", "sh")) as opened:
+        plan = await opened.plan(opened.select("web/dev"))
+        with monkeypatch.context() as small:
+            small.setattr(bounds, "MOST_BYTES", 300)
+            with pytest.raises(EngineError, match="no more than 300 are read again: it is not saved"):
+                opened.save_plan(plan, tmp_path / "plan.json")
+        assert not (tmp_path / "plan.json").exists()
+        opened.save_plan(plan, tmp_path / "plan.json")
 
 
 async def test_a_saved_plan_is_made_again_or_refused(root: Path, tmp_path: Path) -> None:

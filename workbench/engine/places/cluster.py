@@ -8,6 +8,7 @@ import anyio
 
 from kcl.records import dataclass
 from runtimes.base import Address, Identity, Runtime, RuntimeFailure
+from runtimes.base.turns import Turns
 from workbench.engine.changes import Change, Problem
 from workbench.engine.ending import why_ending
 from workbench.engine.errors import MovedObject, StalePlan
@@ -47,14 +48,14 @@ class ClusterPlace:
         """
         if isinstance(self.runtime, RuntimeFailure):
             raise self.runtime
-        seal, runtime, limit = Seal(plan.salt), self.runtime, anyio.CapacityLimiter(AT_ONCE)
+        seal, runtime, turns = Seal(plan.salt), self.runtime, Turns(AT_ONCE)
         ending = {each.subject for each in plan.gaps if each.place == self.name}  # as the plan saw
         found: dict[Address, Identity | None] = {}
         moved: list[MovedObject] = []
         failures: list[RuntimeFailure] = []
 
         async def look(change: Change) -> None:
-            async with limit:
+            async with turns.turn():
                 try:
                     live = await read(change, runtime)
                 except RuntimeFailure as error:

@@ -36,6 +36,7 @@ from runtimes.base import (
     Unreachable,
     format_path,
 )
+from runtimes.base.turns import Turns
 from workbench.engine import ending, values
 from workbench.engine.changes import Change, Op, Problem
 from workbench.engine.diff import diff_fields, left_alone, sensitive
@@ -59,6 +60,7 @@ _CORRECT_FIELD = "correct the field, or what it refers to"
 _WHO_CHANGES = "a mutating webhook or policy, most likely"
 _MOST_NAMED = 4
 AT_ONCE = 10
+_WORKERS = 4 * AT_ONCE  # more than have a turn: some of them wait until they may ask again
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
 _IN_A_ROW = 8
 """So many resources are looked at until others get a turn: answers of the cluster, and keys of a screen."""
@@ -146,24 +148,25 @@ class ClusterSurvey:
         """Asks about so many at once; those that refer to values of other places wait for these beside the others."""
         waiting = [each for each in resources if not self._references[each.id] <= self._own]
         rest = iter([each for each in resources if self._references[each.id] <= self._own])
-        limit = anyio.CapacityLimiter(AT_ONCE)
+        turns = Turns(AT_ONCE)
 
         async def limited(resource: Resource) -> None:
             await self._surveying.wait_for(self._references[resource.id] - self._own)
-            async with limit:
+            async with turns.turn():
                 await ask(resource)
 
         async def one_after_the_other() -> None:
             """Most are told by what was read: a task for each would take longer than that."""
             for number, each in enumerate(rest):
-                await ask(each)
+                async with turns.turn():
+                    await ask(each)
                 if number % _IN_A_ROW == 0:
                     await anyio.lowlevel.checkpoint()
 
         async with anyio.create_task_group() as tasks:
             for each in waiting:
                 tasks.start_soon(limited, each)
-            for _ in range(min(AT_ONCE, len(resources) - len(waiting))):
+            for _ in range(min(_WORKERS, len(resources) - len(waiting))):
                 tasks.start_soon(one_after_the_other)
 
     async def _ask(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
