@@ -16,7 +16,9 @@ def broken(report: Report[str]) -> list[str]:
     return [f"{kind}:\n{text}" for kind, text in report.findings.items() if kind.startswith(("crash", "gone"))]
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=[pytest.mark.slow, pytest.mark.soak])]
+)
 def test_mutated_programs_end_in_a_result_or_in_diagnostics(seed: int) -> None:
     if importlib.util.find_spec("kcl_lib") is None:
         pytest.skip("kcl-lib is not installed")

@@ -14,6 +14,7 @@ pytest.importorskip("pandas", reason="the notebook face is not installed: pip in
 pytest.importorskip("anywidget", reason="the notebook face is not installed: pip install 'konfig-workbench[notebook]'")
 
 import workbench as wb
+from tests.workbench.notebook.papermill import Papermill, started
 from workbench.cli import practice
 from workbench.notebook import Workspace
 from workbench.session import Session
@@ -59,6 +60,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             yield found
             for each in found.opened:
                 each.close()
+
+
+@pytest.fixture(scope="module")
+def papermill() -> Iterator[Papermill]:
+    with started(ROOT) as running:
+        yield running
 
 
 @pytest.fixture

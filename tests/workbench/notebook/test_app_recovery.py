@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 import workbench as wb
+from tests.workbench.notebook.papermill import Papermill
 from tests.workbench.notebook.served import SAMPLE, Demo, demo
-from tests.workbench.notebook.test_notebooks import assert_holds_no_secret, execute, outputs, shown
+from tests.workbench.notebook.test_notebooks import assert_holds_no_secret, outputs, shown
 from workbench.notebook.workspace import NoAlarm
 
 pytest.importorskip("papermill", reason="papermill is not installed: pip install 'konfig-workbench[dev]'")
@@ -30,10 +31,10 @@ def secrets_of(running: Demo) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def scheduled(served: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scheduled(papermill: Papermill, served: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The notebook as it comes out of a run with its parameters as they are."""
     target = tmp_path_factory.mktemp("scheduled") / "out.ipynb"
-    done = execute(served.environment, "AppRecovery.ipynb", target, repository=SAMPLE)
+    done = papermill.execute(served.environment, "AppRecovery.ipynb", target, repository=SAMPLE)
     assert done.returncode == 0, done.stderr[-3000:]
     return target
 
@@ -46,10 +47,10 @@ def test_a_scheduled_run_shows_and_writes_nothing(served: Demo, scheduled: Path)
     assert_holds_no_secret(scheduled, *secrets_of(served))
 
 
-def test_another_phrase_fails_the_cell(served: Demo, tmp_path: Path) -> None:
+def test_another_phrase_fails_the_cell(papermill: Papermill, served: Demo, tmp_path: Path) -> None:
     target = tmp_path / "out.ipynb"
 
-    done = execute(
+    done = papermill.execute(
         served.environment, "AppRecovery.ipynb", target, repository=SAMPLE, dry_run=False, confirm="restart 10 pods"
     )
 
@@ -59,14 +60,14 @@ def test_another_phrase_fails_the_cell(served: Demo, tmp_path: Path) -> None:
 
 
 def test_eleven_pods_over_two_clusters_recover_and_doing_it_again_does_nothing(
-    served: Demo, scheduled: Path, tmp_path: Path
+    papermill: Papermill, served: Demo, scheduled: Path, tmp_path: Path
 ) -> None:
     target, again = tmp_path / "out.ipynb", tmp_path / "again.ipynb"
     found = re.search(r"restart 11 pods [0-9a-f]{6}", shown(scheduled))
     assert found, "the dry run names the phrase"
     given = {"repository": SAMPLE, "dry_run": False, "confirm": found[0], "allow_unresolved": True}
 
-    done = execute(served.environment, "AppRecovery.ipynb", target, **given)
+    done = papermill.execute(served.environment, "AppRecovery.ipynb", target, **given)
 
     assert done.returncode == 0, done.stderr[-3000:]
     text = shown(target)
@@ -75,7 +76,7 @@ def test_eleven_pods_over_two_clusters_recover_and_doing_it_again_does_nothing(
     assert "the chain of" in text and "is intact" in text
     assert_holds_no_secret(target, *secrets_of(served))
 
-    second = execute(served.environment, "AppRecovery.ipynb", again, **given)
+    second = papermill.execute(served.environment, "AppRecovery.ipynb", again, **given)
     assert second.returncode == 0, second.stderr[-3000:]
     assert "11 done before" in shown(again)
 

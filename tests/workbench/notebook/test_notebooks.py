@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
-import sys
 import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 import yaml
 
 from tests.workbench.notebook.conftest import ROOT, Place
+from tests.workbench.notebook.papermill import Executed, Papermill
 
 pytest.importorskip("papermill", reason="papermill is not installed: pip install 'konfig-workbench[dev]'")
 pytestmark = pytest.mark.slow
@@ -23,24 +22,8 @@ pytestmark = pytest.mark.slow
 CANARY = "canary/of+the session?key=0"
 
 
-def execute(
-    environment: Mapping[str, str], name: str, target: Path, **parameters: Any
-) -> subprocess.CompletedProcess[str]:
-    """Runs a notebook as a scheduler would; its warnings are its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", str(target.parent)]
-        + [part for key, value in parameters.items() for part in ("-p", key, str(value))]
-        + [str(ROOT / "notebooks" / name), str(target)],
-        env={**os.environ, **environment, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(target.parent / "ipython")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
-
-def run(place: Place, name: str, target: Path, **parameters: Any) -> subprocess.CompletedProcess[str]:
-    return execute(place.environment, name, target, repository=place.root, **parameters)
+def run(papermill: Papermill, place: Place, name: str, target: Path, **parameters: Any) -> Executed:
+    return papermill.execute(place.environment, name, target, repository=place.root, **parameters)
 
 
 def outputs(target: Path) -> list[dict[str, Any]]:
@@ -86,10 +69,10 @@ def token(place: Place) -> str:
     return str(users[0]["user"]["token"])
 
 
-def test_whatif_shows_an_edit_and_leaves_a_patch(planted: Place, tmp_path: Path) -> None:
+def test_whatif_shows_an_edit_and_leaves_a_patch(papermill: Papermill, planted: Place, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in planted.root.rglob("*.k")}
 
-    done = run(planted, "WhatIf.ipynb", tmp_path / "out.ipynb", replicas=7)
+    done = run(papermill, planted, "WhatIf.ipynb", tmp_path / "out.ipynb", replicas=7)
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert "spec.replicas: 3 → 7" in shown(tmp_path / "out.ipynb")
@@ -105,8 +88,8 @@ def test_whatif_shows_an_edit_and_leaves_a_patch(planted: Place, tmp_path: Path)
     assert applies.returncode == 0, applies.stderr
 
 
-def test_quickstart_is_a_dry_run_by_default(planted: Place, tmp_path: Path) -> None:
-    done = run(planted, "Quickstart.ipynb", tmp_path / "out.ipynb")
+def test_quickstart_is_a_dry_run_by_default(papermill: Papermill, planted: Place, tmp_path: Path) -> None:
+    done = run(papermill, planted, "Quickstart.ipynb", tmp_path / "out.ipynb")
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert "DRY RUN" in shown(tmp_path / "out.ipynb")
@@ -133,8 +116,8 @@ def test_quickstart_serves_any_stack(place: Place, monkeypatch: pytest.MonkeyPat
     names["session"].close()
 
 
-def test_quickstart_fails_where_the_phrase_is_missing(planted: Place, tmp_path: Path) -> None:
-    done = run(planted, "Quickstart.ipynb", tmp_path / "out.ipynb", dry_run=False)
+def test_quickstart_fails_where_the_phrase_is_missing(papermill: Papermill, planted: Place, tmp_path: Path) -> None:
+    done = run(papermill, planted, "Quickstart.ipynb", tmp_path / "out.ipynb", dry_run=False)
 
     assert done.returncode != 0
     (error,) = [each for each in outputs(tmp_path / "out.ipynb") if each["output_type"] == "error"]
@@ -142,10 +125,10 @@ def test_quickstart_fails_where_the_phrase_is_missing(planted: Place, tmp_path: 
     assert "confirm with: checkout/prod" in "\n".join(error["traceback"])
 
 
-def test_quickstart_applies_and_tells_why_it_is_not_ready(planted: Place, tmp_path: Path) -> None:
+def test_quickstart_applies_and_tells_why_it_is_not_ready(papermill: Papermill, planted: Place, tmp_path: Path) -> None:
     target = tmp_path / "out.ipynb"
 
-    done = run(planted, "Quickstart.ipynb", target, dry_run=False, confirm="checkout/prod", timeout="60s")
+    done = run(papermill, planted, "Quickstart.ipynb", target, dry_run=False, confirm="checkout/prod", timeout="60s")
 
     assert done.returncode == 0, done.stderr[-3000:]
     text = shown(target)
