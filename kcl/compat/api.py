@@ -11,7 +11,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from kcl import whole_file
 from kcl.api import PlanOptions, ProgramError, RunResult, Settings, run
 from kcl.bounded import Allowance
 from kcl.compat import tested
+from kcl.compat.generated import kcl_text, toml_text
 from kcl.compat.messages import (
     CliConfig,
     CoverageSummary,
@@ -33,10 +34,17 @@ from kcl.compat.messages import (
     FormatPathResult,
     FormatTestReportArgs,
     FormatTestReportResult,
+    GenerateKclArgs,
+    GenerateKclResult,
+    GenerateTomlArgs,
+    GenerateTomlResult,
+    GetVersionArgs,
     GetVersionResult,
     KeyValuePair,
     LintPathArgs,
     LintPathResult,
+    ListMethodArgs,
+    ListMethodResult,
     ListOptionsResult,
     ListVariablesArgs,
     ListVariablesOptions,
@@ -54,6 +62,7 @@ from kcl.compat.messages import (
     ParseProgramResult,
     PingArgs,
     PingResult,
+    Position,
     RenameArgs,
     RenameCodeArgs,
     RenameCodeResult,
@@ -71,6 +80,7 @@ from kcl.compat.messages import (
 )
 from kcl.compat.plugin import REGISTERED, Registered
 from kcl.compat.programs import ServiceError, as_error, checked, refuse_errors
+from kcl.compat.renaming import renamed_texts
 from kcl.compat.schema_types import by_package, mapping, symbols
 from kcl.compat.sourcemaps import sourcemap
 from kcl.compat.type_messages import (
@@ -94,11 +104,11 @@ from kcl.compat.type_messages import (
 from kcl.diagnostics import Code, KclError
 from kcl.evaluator.runtime import Limits
 from kcl.loader import LoadRequest, load, load_settings, merge_settings, overridden_text, parse_argument
+from kcl.records import replace
 from kcl.reports import report
-from kcl.source import InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
+from kcl.source import OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
-from kcl.syntax import ast, parse
 from kcl.tools.fmt import formatted
 from kcl.tools.fmt.files import Wish, lay_out
 from kcl.tools.fmt.formatting import Refused
@@ -133,15 +143,22 @@ __all__ = [
     "FormatTestReportArgs",
     "FormatTestReportResult",
     "FunctionType",
+    "GenerateKclArgs",
+    "GenerateKclResult",
+    "GenerateTomlArgs",
+    "GenerateTomlResult",
     "GetSchemaTypeMappingArgs",
     "GetSchemaTypeMappingResult",
     "GetSchemaTypeMappingUnderPathResult",
+    "GetVersionArgs",
     "GetVersionResult",
     "IndexSignature",
     "KclType",
     "KeyValuePair",
     "LintPathArgs",
     "LintPathResult",
+    "ListMethodArgs",
+    "ListMethodResult",
     "ListOptionsResult",
     "ListVariablesArgs",
     "ListVariablesOptions",
@@ -162,6 +179,7 @@ __all__ = [
     "ParseProgramResult",
     "PingArgs",
     "PingResult",
+    "Position",
     "RenameArgs",
     "RenameCodeArgs",
     "RenameCodeResult",
@@ -197,6 +215,19 @@ class API:
 
     def ping(self, args: PingArgs) -> PingResult:
         return PingResult(args.value)
+
+    def list_method(self) -> ListMethodResult:
+        from kcl.compat.service import METHODS
+
+        return ListMethodResult(list(METHODS))
+
+    def call(self, name: str, args: Any) -> Any:
+        """Answers the method of that name of the service, such as `KclService.Ping`. Raises `ServiceError`."""
+        from kcl.compat.service import METHODS
+
+        if name not in METHODS:
+            raise ServiceError(f"there is no method {name!r}")
+        return METHODS[name].answer(self, args)
 
     def get_version(self) -> GetVersionResult:
         ours = version("konfig-workbench")
@@ -257,6 +288,22 @@ class API:
         if args.sourcemap_output and has_yaml:
             answer.sourcemap = sourcemap(result, args.sourcemap_output, given, is_selected=bool(args.path_selector))
         return answer
+
+    def generate_toml(self, args: GenerateTomlArgs) -> GenerateTomlResult:
+        """Runs a program, and answers its one document as TOML. What fails is raised."""
+        _refuse(args.exec_args, ("print_override_ast", "sourcemap_output"))
+        said = self.exec_program(replace(args.exec_args, format="json"))
+        if said.err_message:
+            raise ServiceError(said.err_message)
+        try:
+            value = json.loads(said.json_result)
+        except ValueError:
+            raise ServiceError("TOML holds one document, and this program answers none or several") from None
+        return GenerateTomlResult(toml_text(value, sort_keys=args.sort_keys))
+
+    def generate_kcl(self, args: GenerateKclArgs) -> GenerateKclResult:
+        """KCL that prints as data of JSON, YAML or TOML."""
+        return GenerateKclResult(kcl_text(args))
 
     def parse_file(self, args: ParseFileArgs) -> ParseFileResult:
         texts = {args.path: args.source} if args.source else {}
@@ -385,14 +432,16 @@ class API:
     def rename(self, args: RenameArgs) -> RenameResult:
         """Renames a variable or schema of a package in its files. Raises `ServiceError` where that is not safe."""
         texts = {os.path.abspath(each): source(each, os.getcwd()).text for each in args.file_paths}
-        changed = _renamed(os.path.abspath(args.package_root), args.symbol_path, texts, args.new_name, on_disk=True)
+        changed = renamed_texts(
+            os.path.abspath(args.package_root), args.symbol_path, texts, args.new_name, on_disk=True
+        )
         for path, text in changed.items():
             whole_file.save(path, text.encode())
         return RenameResult(sorted(changed))
 
     def rename_code(self, args: RenameCodeArgs) -> RenameCodeResult:
         root, codes = os.path.abspath(args.package_root), args.source_codes
-        return RenameCodeResult(_renamed(root, args.symbol_path, codes, args.new_name, on_disk=False))
+        return RenameCodeResult(renamed_texts(root, args.symbol_path, codes, args.new_name, on_disk=False))
 
     def test(self, args: TestArgs) -> TestResult:
         """Runs tests; raises `ServiceError` where a file cannot be read or there are none."""
@@ -535,50 +584,3 @@ def _variable(each: listing.Variable) -> Variable:
         list(map(_variable, each.items)),
         [MapEntry(key, _variable(value)) for key, value in each.entries],
     )
-
-
-def _renamed(root: str, symbol: str, texts: Mapping[str, str], new: str, *, on_disk: bool) -> dict[str, str]:
-    """The files of a package that change. `symbol` is a variable or schema, `folder:name` one of a folder below."""
-    from kcl.tools.lsp.documents import edited
-    from kcl.tools.lsp.referring import Refusal, renamed
-    from kcl.tools.lsp.sessions import Session
-
-    package, _, path = symbol.rpartition(":")
-    name, _, rest = path.partition(".")
-    if rest:
-        raise ServiceError(f"{symbol}: only variables and schemas of a package are renamed")
-    base: Any = OsFileSystem() if on_disk else InMemoryFileSystem({f"{root}/kcl.mod": "", **texts})
-    session = Session(base)
-    for file, text in texts.items():
-        session.open(file, text, None)
-    folder = os.path.join(root, *package.split(".")) if package else root
-    for file, text in texts.items():
-        if os.path.dirname(file) != folder:
-            continue
-        for offset in _declarations(file, text, name):
-            edits = renamed(session, file, offset, new)
-            if isinstance(edits, Refusal):
-                raise ServiceError(f"{symbol} is not renamed: {edits.reason}")
-            return {
-                each: edited(session.documents.text(each) or "", made, session.columns) for each, made in edits.items()
-            }
-    raise ServiceError(f"{symbol} is not declared in the files given")
-
-
-def _declarations(path: str, text: str, name: str) -> Iterator[int]:
-    """Where a variable, schema or type of the file is declared, under conditions too."""
-    pending: list[ast.Stmt] = list(reversed(parse(SourceFile(path, text)).module.body))
-    while pending:
-        match pending.pop():
-            case ast.Assign(targets=targets):
-                yield from (each.start for each in targets if each.name == name)
-            case ast.Unification(target=target) if target.name == name:
-                yield target.start
-            case (ast.Schema() | ast.Rule()) as statement if statement.name == name:
-                yield statement.name_start
-            case ast.TypeAlias(name=alias, start=start) if alias == name:
-                yield text.index(name, start + len("type"))
-            case ast.If(body=body, orelse=orelse):
-                pending += [*reversed(orelse), *reversed(body)]
-            case _:
-                pass

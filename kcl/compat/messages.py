@@ -61,6 +61,28 @@ class ListMethodResult:
 
 
 @dataclass(slots=True)
+class GetVersionArgs:
+    pass
+
+
+@dataclass(slots=True)
+class ListMethodArgs:
+    pass
+
+
+@dataclass(slots=True)
+class GenerateKclArgs:
+    source: str = ""
+    filename: str = ""
+    format: str = ""
+
+
+@dataclass(slots=True)
+class GenerateKclResult:
+    kcl: str = ""
+
+
+@dataclass(slots=True)
 class ParseFileArgs:
     path: str = ""
     source: str = ""
@@ -170,6 +192,17 @@ class LintPathArgs:
 @dataclass(slots=True)
 class LintPathResult:
     results: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class GenerateTomlArgs:
+    exec_args: ExecProgramArgs = field(default_factory=ExecProgramArgs)
+    sort_keys: bool = False
+
+
+@dataclass(slots=True)
+class GenerateTomlResult:
+    toml: str = ""
 
 
 @dataclass(slots=True)

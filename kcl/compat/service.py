@@ -15,8 +15,9 @@ from kcl.compat.messages import (
     FormatCodeArgs,
     FormatPathArgs,
     FormatTestReportArgs,
+    GenerateKclArgs,
+    GenerateTomlArgs,
     LintPathArgs,
-    ListMethodResult,
     ListVariablesArgs,
     LoadSettingsFilesArgs,
     OverrideFileArgs,
@@ -57,7 +58,7 @@ METHODS: Final[Mapping[str, Method]] = {
     each.name: each
     for each in (
         Method(_BUILT_IN + "Ping", PingArgs, API.ping),
-        Method(_BUILT_IN + "ListMethod", None, lambda api, sent: ListMethodResult(list(METHODS))),
+        Method(_BUILT_IN + "ListMethod", None, lambda api, sent: api.list_method()),
         Method(_KCL + "Ping", PingArgs, API.ping),
         Method(_KCL + "GetVersion", None, lambda api, sent: api.get_version()),
         Method(_KCL + "ParseProgram", ParseProgramArgs, API.parse_program),
@@ -80,17 +81,16 @@ METHODS: Final[Mapping[str, Method]] = {
         Method(_KCL + "RenameCode", RenameCodeArgs, API.rename_code),
         Method(_KCL + "Test", TestArgs, API.test),
         Method(_KCL + "FormatTestReport", FormatTestReportArgs, API.format_test_report),
+        Method(_KCL + "GenerateToml", GenerateTomlArgs, API.generate_toml),
+        Method(_KCL + "GenerateKcl", GenerateKclArgs, API.generate_kcl),
         Method(_KCL + "UpdateDependencies", UpdateDependenciesArgs, API.update_dependencies, writes=True),
     )
 }
 
 INSTEAD: Final[Mapping[str, str]] = {
-    _KCL + "GenerateToml": "run the program, and write what it answers as TOML",
-    _KCL + "GenerateKcl": "kcl import",
-    _KCL + "GenerateOpenAPI": "KclService.GetSchemaTypeMapping tells the types of schemas",
+    _KCL + "GenerateOpenAPI": "kcl doc --format openapi writes the document of a package",
     _KCL + "GenerateProto": "KclService.GetSchemaTypeMapping tells the types of schemas",
-    _KCL
-    + "GenerateDoc": "KclService.GetSchemaTypeMapping tells the types of schemas, with what they are documented by",
+    _KCL + "GenerateDoc": "kcl doc writes the pages of a package",
 }
 """Official methods that are not here, and what there is."""
 

@@ -36,6 +36,7 @@ def load_attribute(runtime: Runtime, value: Value, name: str) -> Value:
         method = runtime.library.string_methods.get(name)
         if method is not None:
             return Method(value, method)
+        raise ValueFailure(f"str object attr '{name}' not found")
     if isinstance(value, ModuleValue):
         members = runtime.library.modules.get(value.path)
         if members is not None and name in members:

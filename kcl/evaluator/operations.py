@@ -236,7 +236,7 @@ def _ordered(symbol: str, test: Callable[[int], bool]) -> Callable[[Value, Value
             return test(compare(left, right))
         except ValueFailure:
             raise ValueFailure(
-                f"unsupported operand type(s) for {symbol}: '{kind(left)}' and '{kind(right)}'"
+                f"'{symbol}' not supported between instances of '{kind(left)}' and '{kind(right)}'"
             ) from None
 
     return apply
@@ -377,7 +377,7 @@ class Arithmetic:
             raise ValueFailure(f"bad operand type for unary -: '{kind(value)}'")
         if value == INT64_MIN and type(value) is int:
             return value  # as it is written: its digits alone, without the sign, pass the largest number and wrap
-        return self._checked(-value)
+        return self._checked(0 - value)  # of zero there is one, as written or computed
 
 
 _NUMBERS: Final = frozenset({int, float})
@@ -463,8 +463,11 @@ def concatenate(left: Sequence[Value], right: Sequence[Value]) -> KList:
 def subscript(value: Value, index: Value) -> Value:
     """`value[index]`; a key that is missing is `Undefined`, a list or string index out of range an error."""
     if isinstance(value, dict):
-        return value.get(index, UNDEFINED) if type(index) is str else UNDEFINED
-    if type(index) is int and (isinstance(value, list) or type(value) is str):
+        if type(index) is str:
+            return value.get(index, UNDEFINED)
+        if not isinstance(value, SchemaInstance):
+            return UNDEFINED
+    elif type(index) is int and (isinstance(value, list) or type(value) is str):
         if -len(value) <= index < len(value):
             return value[index]
         raise ValueFailure(f"{'string' if type(value) is str else 'list'} index out of range: {index}")
@@ -492,7 +495,7 @@ def slice_of(value: Value, lower: Value, upper: Value, step: Value) -> Value:
         if sites is not None:
             result.sites = sites[window]
         return result
-    raise ValueFailure(f"'{kind(value)}' object is not subscriptable")
+    raise ValueFailure(f"invalid slice object {kind(value)}")
 
 
 def iterate(value: Value) -> list[tuple[Value, Value, Value]]:

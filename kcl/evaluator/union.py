@@ -67,7 +67,7 @@ def bit_or(left: Value, right: Value, origin: Span | None) -> Value:
             return _unite_containers(left, right, True, origin)
         except _Conflict as conflict:
             raise conflict.failure() from None
-    raise ValueFailure(f"unsupported operand type(s) for |: '{kind(left)}' and '{kind(right)}'")
+    raise ValueFailure(f"unsupported operand type(s) for |: '\"{kind(left)}\"' and '\"{kind(right)}\"'")
 
 
 def merge_entry(
@@ -164,7 +164,7 @@ def _unite_containers(left: Value, right: Value, idempotent: bool, origin: Span 
         return result
     if isinstance(left, list) and isinstance(right, list):
         return _unite_lists(left, right, idempotent, origin)
-    raise ValueFailure(f"union failure, expect '{kind(left)}', got '{kind(right)}'")
+    raise ValueFailure(f'union failure, expect "{kind(left)}", got "{kind(right)}"')
 
 
 def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | None) -> KList:

@@ -29,9 +29,16 @@ _OWN_HASHES: Final = {"md5": "_md5", "sha1": "_sha1", **_SHA2}
 """The modules of Python that have them."""
 
 
+_AS_BROWSERS: Final = {
+    **dict.fromkeys(("ascii", "us-ascii", "latin1", "iso-8859-1"), "cp1252"),
+    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be"), "utf-8"),
+}
+"""Names of encodings that mean another one officially, as https://encoding.spec.whatwg.org says of them."""
+
+
 def _bytes(value: str, encoding: str) -> bytes:
     try:
-        return value.encode(encoding)
+        return value.encode(_AS_BROWSERS.get(encoding.lower(), encoding))
     except (LookupError, UnicodeEncodeError) as problem:
         raise ValueFailure(f"cannot encode the text as {encoding}: {problem}") from None
 
@@ -45,7 +52,8 @@ def _decoded(function: Callable[[str], bytes], value: str, what: str) -> str:
 
 @BASE64.function("encode(value: str, encoding?: str) -> str")
 def base64_encode(value: str, encoding: str = "utf-8") -> str:
-    return base64.b64encode(_bytes(value, encoding)).decode("ascii")
+    """The text is UTF-8, whatever `encoding` says, as officially."""
+    return base64.b64encode(value.encode()).decode("ascii")
 
 
 @BASE64.function("decode(value: str) -> str")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kcl.evaluator.operations import kind, to_str
@@ -201,10 +201,29 @@ def splitlines(text: str, keepends: bool = False) -> KList:
 
 
 _NUMBER: Final = pattern(r"[0-9]+")
+_PRECISION: Final = pattern(r"\.[0-9]+(?=[bdoxX]?$)")
+"""A precision of integers, and one of floats that says nothing of their form: officially neither counts."""
+_UNKNOWN_OF_INTS: Final = frozenset("cgG")
 
 
 class _Formatter(string.Formatter):
-    """Python's format language over KCL values: fields reach into configs and lists, never into Python objects."""
+    """Python's format language over KCL values: fields reach into configs and lists, never into Python objects.
+
+    What the official compiler makes of it is not all that Python does: of floats without a form the shortest text,
+    forms for numbers and strings alone, numbered fields before those that are counted.
+    """
+
+    def parse(self, format_string: str) -> Iterator[tuple[str, str | None, str | None, str | None]]:
+        counted = 0
+        for literal, name, spec, conversion in super().parse(format_string):
+            if name is not None and (not name or name[0] in ".["):
+                name = f"{counted}{name}"
+                counted += 1
+            elif name and name[0].isdigit() and counted:
+                raise ValueFailure("cannot switch from automatic field numbering to manual field specification")
+            if spec and "{" in spec:
+                raise ValueFailure("Invalid format specifier")
+            yield literal, name, spec, conversion
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         first = field_name
@@ -229,14 +248,26 @@ class _Formatter(string.Formatter):
         return value, first
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
-        return value if conversion is None else to_str(value)
+        return value  # officially no conversion counts
 
     def format_field(self, value: Any, format_spec: str) -> str:
         for number in _NUMBER.findall(format_spec):
             text_of(int(number[:20]))
-        if format_spec and type(value) in (int, float, str):
+        form = format_spec[-1:]
+        if type(value) is float:
+            if form == "n":
+                raise ValueFailure("Format code 'n' for object of type 'float' not implemented yet")
+            return format(value, _PRECISION.sub("", format_spec)) if format_spec else repr(value)
+        if type(value) is int:
+            if form in _UNKNOWN_OF_INTS:
+                raise ValueFailure(f"Unknown format code '{form}' for object of type 'int'")
+            text = format(value, _PRECISION.sub("", format_spec))
+            return text.replace("0X", "0x", 1) if "#" in format_spec else text
+        if type(value) is str:
+            if format_spec.startswith("0"):
+                raise ValueFailure("'=' alignment not allowed in string format specifier")
             return format(value, format_spec)
-        return format(to_str(value), format_spec)
+        return to_str(value)
 
 
 @METHODS.function("format(*values: any, **named: any) -> str")

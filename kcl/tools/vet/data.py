@@ -13,6 +13,9 @@ from kcl.patterns import pattern
 from kcl.records import dataclass, field
 
 _SPACE: Final = pattern(r"[ \t\r\n]*")
+_LIMIT: Final = 2**63
+_MOST_DIGITS: Final = len(str(2 * _LIMIT)) + 1
+_TOO_LARGE: Final = "{} is no integer of 64 bits; write it with a point, or as a text"
 _SCALAR: Final = pattern(r"[^\s,\]}]+")
 
 
@@ -50,7 +53,7 @@ def _json(text: str) -> Document:
     try:
         check_size(text)
         check_json(text)
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant, parse_int=_whole)
     except LimitError as over:
         raise BadData(f"the document {over.problem}") from None
     except json.JSONDecodeError as problem:
@@ -60,6 +63,12 @@ def _json(text: str) -> Document:
     except ValueError as problem:
         raise BadData(f"this is not JSON: {problem}") from None
     return Document(value, _Json(text).value(_after_space(text, 0))[0])
+
+
+def _whole(digits: str) -> int | float:
+    """An integer of 64 bits, or the number next to it that there is; what lies between says `_Json`."""
+    number = int(digits) if len(digits) <= _MOST_DIGITS else None
+    return number if number is not None and -_LIMIT <= number < _LIMIT else float(digits)
 
 
 def _no_constant(name: str) -> Any:
@@ -86,6 +95,8 @@ class _Json:
         if text[at] not in "[{":
             found = _SCALAR.match(text, at)
             assert found is not None
+            if len(digits := found[0]) <= _MOST_DIGITS and digits.isdigit() and _LIMIT <= int(digits) < 2 * _LIMIT:
+                raise BadData(_TOO_LARGE.format(digits), at)
             return Places(at), found.end()
         is_object, inner = text[at] == "{", dict[str | int, tuple[int, Places]]()
         end = _after_space(text, at + 1)
@@ -131,7 +142,22 @@ def _yaml(text: str) -> list[Document]:
         raise BadData(f"this is not YAML: {problem.problem}", at) from None
     except (yaml.YAMLError, RecursionError) as problem:
         raise BadData(f"this is not YAML: {str(problem).splitlines()[0]}") from None
+    for value, node in zip(values, nodes, strict=True):
+        _check_integers(value, node, offset)
     return [Document(value, _places(node, offset)) for value, node in zip(values, nodes, strict=True)]
+
+
+def _check_integers(value: Any, node: Any, offset: Callable[[Any], int]) -> None:
+    """Raises BadData for the first integer that does not fit into 64 bits."""
+    if isinstance(value, list):
+        for item, inner in zip(value, node.value, strict=True):
+            _check_integers(item, inner, offset)
+    elif isinstance(value, dict) and node.id == "mapping":
+        for key, inner in node.value:
+            if key.value in value:
+                _check_integers(value[key.value], inner, offset)
+    elif isinstance(value, int) and not -_LIMIT <= value < _LIMIT:
+        raise BadData(_TOO_LARGE.format(value), offset(node.start_mark))
 
 
 def _places(node: Any, offset: Callable[[Any], int]) -> Places:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kcl.compat.json_form import BadMessage
 from kcl.compat.plugin import Registered
 from kcl.compat.service import INSTEAD, METHODS, UnknownMethod, call, writes
 from kcl.records import fields
+from kcl.tools.imports.documents import documents
 from tests.kcl.conformance import ROOT
 
 
@@ -282,9 +284,69 @@ def test_lines_that_tests_reach_are_told(tmp_path: Path) -> None:
     assert "coverage" not in call("KclService.Test", {"pkg_list": [str(tmp_path)]})
 
 
+def _toml(code: str, **more: Any) -> str:
+    made: str = call(
+        "KclService.GenerateToml", {"exec_args": {"k_filename_list": ["t.k"], "k_code_list": [code]}} | more
+    )["toml"]
+    return made
+
+
+def test_results_are_written_as_toml() -> None:
+    code = (
+        'b = {y = 1, x = [1, 2]}\na = "l\\n\\"q\\""\ng = [{x = 1}, {y = 2.5}]\nn = None\nt = True\n'
+        'deep = {"a b" = {k = {}}}\nmixed = [1, {k = "v"}]\nlarge = 1e30\n'
+    )
+    expected = call("KclService.ExecProgram", {"k_filename_list": ["t.k"], "k_code_list": [code]})["json_result"]
+    value = json.loads(expected)
+    assert value.pop("n") is None
+    assert tomllib.loads(_toml(code)) == value
+    assert _toml("b = 1\na = 2\n", sort_keys=True) == "a = 2\nb = 1\n"
+
+
+@pytest.mark.parametrize(
+    "code", ["a = [None]\n", "import manifests\nmanifests.yaml_stream([{a = 1}, {b = 2}])\n", "a = 1 / 0\n"]
+)
+def test_what_toml_has_no_words_for_is_refused(code: str) -> None:
+    with pytest.raises(api.ServiceError):
+        _toml(code)
+
+
+def test_generating_toml_writes_no_overrides(tmp_path: Path) -> None:
+    path = tmp_path / "t.k"
+    path.write_text("a = 1\n")
+    sent = {"k_filename_list": [str(path)], "overrides": ["a=2"], "print_override_ast": True}
+    with pytest.raises(api.ServiceError, match="print_override_ast"):
+        call("KclService.GenerateToml", {"exec_args": sent})
+    assert path.read_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ('{"a": {"b": 1}, "c": [1, "x", null, true, 1.5], "if": "${x}"}', "d.json"),
+        ("a: 1\nb: [x]\n", "d.yaml"),
+        ("a = 1\n", "d.toml"),
+    ],
+)
+def test_data_becomes_kcl_that_prints_as_it(source: str, name: str) -> None:
+    made = call("KclService.GenerateKcl", {"source": source, "filename": name})["kcl"]
+    printed = call("KclService.ExecProgram", {"k_filename_list": ["t.k"], "k_code_list": [made]})["json_result"]
+    assert json.loads(printed) == documents(source, name, "d", "." + name.split(".")[1])[0].value
+    with pytest.raises(api.ServiceError, match="format"):
+        call("KclService.GenerateKcl", {"source": source, "format": "xml"})
+
+
+def test_methods_are_called_by_name() -> None:
+    service = api.API()
+    assert service.call("KclService.Ping", api.PingArgs("x")).value == "x"
+    assert "KclService.GenerateToml" in service.list_method().method_name_list
+    with pytest.raises(api.ServiceError, match="Nothing"):
+        service.call("KclService.Nothing", api.PingArgs())
+
+
 def test_methods_that_are_not_there_name_what_is() -> None:
-    with pytest.raises(UnknownMethod, match="kcl import"):
-        call("KclService.GenerateKcl", {})
+    with pytest.raises(UnknownMethod, match="kcl doc"):
+        call("KclService.GenerateDoc", {})
     with pytest.raises(UnknownMethod, match=r"no method 'KclService\.Nothing'"):
         call("KclService.Nothing", {})
 

@@ -154,3 +154,26 @@ def test_a_list_without_objects_is_not_said_to_be_validated(tmp_path: Path, data
     (tmp_path / "s.k").write_text(SCHEMA)
     (tmp_path / "d.yaml").write_text(data)
     assert _vet(tmp_path, "d.yaml", "s.k", "-s", "A") == (0, said, "")
+
+
+@pytest.mark.parametrize(
+    ("number", "in_json", "in_yaml"),
+    [
+        (2**63 - 1, 0, 0),
+        (2**63, 1, 1),
+        (2**64 - 1, 1, 1),
+        (2**64, 0, 1),
+        (-(2**63), 0, 0),
+        (-(2**63) - 1, 0, 1),
+    ],
+)
+def test_integers_past_64_bits_are_refused_as_officially(
+    number: int, in_json: int, in_yaml: int, tmp_path: Path
+) -> None:
+    (tmp_path / "f.k").write_text("schema F:\n    f: float\n")
+    (tmp_path / "d.json").write_text(f'{{"f": {number}}}')
+    (tmp_path / "d.yaml").write_text(f"f: {number}\n")
+    status, _, err = _vet(tmp_path, "d.json", "f.k")
+    assert status == in_json and (not in_json or ("d.json:1:7" in err and f"{number} is no integer of 64 bits" in err))
+    status, _, err = _vet(tmp_path, "d.yaml", "f.k")
+    assert status == in_yaml and (not in_yaml or f"{number} is no integer of 64 bits" in err)
