@@ -28,6 +28,8 @@ CANARIES = {
     "parcel_key": "canary-Xw2+/q9==parcel",
     "world_token": "canary-Bn5-world-token",
 }
+_STARTED = ("trust", "apply")
+"""What is a process of its own, in the short form too; what it starts itself is one always."""
 STATE = ("terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.last")
 
 
@@ -125,7 +127,10 @@ async def test_secrets_stand_nowhere_in_clear(fresh_orders: Orders) -> None:
     said: list[bytes] = []
 
     async def wb(*arguments: str, code: int | None = None) -> None:
-        end = await ended(await orders.start(*arguments, *options))  # whose arguments are looked at
+        if is_soak() or arguments[0] in _STARTED:  # whose arguments are looked at
+            end = await ended(await orders.start(*arguments, *options))
+        else:
+            end = await orders.wb(*arguments, *options)
         said.append(end.text.encode())
         assert "Traceback" not in end.text, arguments
         assert code is None or end.code == code, (arguments, end.code, end.err)

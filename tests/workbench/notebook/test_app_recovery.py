@@ -47,6 +47,7 @@ def test_a_scheduled_run_shows_and_writes_nothing(served: Demo, scheduled: Path)
     assert_holds_no_secret(scheduled, *secrets_of(served))
 
 
+@pytest.mark.soak  # as `test_quickstart_fails_where_the_phrase_is_missing`
 def test_another_phrase_fails_the_cell(papermill: Papermill, served: Demo, tmp_path: Path) -> None:
     target = tmp_path / "out.ipynb"
 

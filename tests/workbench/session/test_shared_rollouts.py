@@ -62,6 +62,12 @@ async def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield fleet
 
 
+ONE_PLACE = pytest.mark.parametrize(
+    "fleet", ["clusters", pytest.param("bucket", marks=pytest.mark.soak)], indirect=True
+)
+"""For what does not depend on the place: that both keep records alike is held by `tests/workbench/release`."""
+
+
 @pytest.fixture
 async def clusters(tmp_path: Path) -> AsyncIterator[Fleet]:
     async with machines(tmp_path) as found:
@@ -117,6 +123,7 @@ async def test_another_machine_pauses_approves_and_ends_it(fleet: Fleet) -> None
     assert (await ann.rollout_progress(id_)).phase is Phase.FINISHED
 
 
+@ONE_PLACE
 async def test_another_machine_aborts_it_before_its_next_batch(fleet: Fleet) -> None:
     ann, ben = fleet.session("ann"), fleet.session("ben")
     id_ = await begun(ann)
@@ -129,6 +136,7 @@ async def test_another_machine_aborts_it_before_its_next_batch(fleet: Fleet) -> 
     await begun(ben)
 
 
+@ONE_PLACE
 async def test_one_rollout_of_a_stack_over_all_machines(fleet: Fleet) -> None:
     ann, ben = fleet.session("ann", stages=PROD), fleet.session("ben")
     other = fleet.session("cid", stages=DEV)
@@ -154,6 +162,7 @@ async def test_the_claim_alone_holds_another_rollout_off(fleet: Fleet) -> None:
         await view._claim(replace(began, homes=homes), "hz")
 
 
+@ONE_PLACE
 async def test_a_plan_says_that_a_rollout_is_under_way(fleet: Fleet) -> None:
     ann, ben = fleet.session("ann", stages=DEV), fleet.session("ben")
     dev, prod = ben.select("web/dev"), ben.select("web/prod")
