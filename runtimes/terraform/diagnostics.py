@@ -43,6 +43,8 @@ _UNREADABLE_STATE = re.compile(
     r"|in state:",
     re.IGNORECASE,
 )
+# of the `http` backend, terraform gives as Lock Info what itself wanted to write, and of the holder the id in the text
+_HELD_BY_ID = re.compile(r"already locked: ID=([0-9A-Za-z-]{1,64})")
 _NOTHING_TO_IMPORT = re.compile(
     r"nothing exists|non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE
 )
@@ -130,6 +132,12 @@ def _locked(detail: str, place: str) -> RuntimeFailure:
             return RuntimeFailure(f"the state can't be read: {why}", target=place, hint=hint)
         hint = "run it again later; if nobody works with it, look at what its backend says of the lock"
         return Overloaded(f"the state can't be locked: {_first_paragraph(detail)}", target=place, hint=hint)
+    if (holder := _HELD_BY_ID.search(detail)) is not None:
+        return Overloaded(
+            f"the state is locked by somebody: its backend gives the id of the lock alone, {holder[1]}",
+            target=place,
+            hint=f"wait until it is done; if nothing of it runs any more: wb state unlock STACK {holder[1]}",
+        )
     since = f" since {lock.since} UTC" if lock.since else ""
     what = f" ({lock.operation})" if lock.operation else ""
     return Overloaded(

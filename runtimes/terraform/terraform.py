@@ -190,9 +190,10 @@ class Terraform:
             or not set(types) <= set(kept.get("asked", ()))
         ):
             said = await run(self._command(self._arguments.schemas(), configuration))
-            if said.code != 0:
+            content = _reduced(said.output, types) if said.code == 0 else None
+            if content is None:
                 return None
-            kept = {"digest": digest, "asked": sorted(types), "content": _reduced(load_json(said.output), types)}
+            kept = {"digest": digest, "asked": sorted(types), "content": content}
             self.folder.write(self.folder.schemas, json.dumps(kept))
         return schema.read(kept["content"], types=types)
 
@@ -449,18 +450,22 @@ def _remembered(folder: Folder) -> tuple[Binary, str] | None:
             return None
 
 
-def _reduced(document: Mapping[str, Any], types: Collection[str]) -> dict[str, Any]:
-    """Leaves out the resource types that are not asked for: of a large provider nearly all."""
-    providers = {
-        source: {
-            "provider": said.get("provider"),
-            "resource_schemas": {
-                name: each for name, each in (said.get("resource_schemas") or {}).items() if name in types
-            },
+def _reduced(output: bytes, types: Collection[str]) -> dict[str, Any] | None:
+    """Leaves out the resource types that are not asked for: of a large provider nearly all. None for no schemas."""
+    try:
+        document = load_json(output)
+        providers = {
+            source: {
+                "provider": said.get("provider"),
+                "resource_schemas": {
+                    name: each for name, each in (said.get("resource_schemas") or {}).items() if name in types
+                },
+            }
+            for source, said in (document.get("provider_schemas") or {}).items()
         }
-        for source, said in (document.get("provider_schemas") or {}).items()
-    }
-    return {"format_version": document.get("format_version"), "provider_schemas": providers}
+        return {"format_version": document["format_version"], "provider_schemas": providers}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _screen_errors(text: str) -> list[str]:

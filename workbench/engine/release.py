@@ -190,7 +190,9 @@ def begin(
 def fold(release: Release, event: Event) -> Release:
     """Returns the release after an event."""
     if isinstance(event, StepFinished | StepFailed | StepSkipped):
-        before = (each for each in release.events if each.address != event.address)  # done, and found not recorded
+        before = release.events
+        if isinstance(event, StepFailed):  # it may have been done, and then found not to be recorded
+            before = tuple(each for each in before if each.address != event.address)
         release = replace(release, events=(*before, event))
     match event:
         case StepFinished(address=address, action=Action.DELETE | Action.FORGET):

@@ -42,12 +42,15 @@ async def test_a_state_elsewhere_is_planned_applied_and_read(place: Place, store
 
 
 async def test_a_lock_that_another_machine_holds_is_waited_for_and_told(place: Place, store: Store) -> None:
-    """Of this backend, terraform tells itself instead of the holder; of others it tells who it is."""
+    """Of this backend, terraform tells itself instead of the holder, and of that the id alone."""
     remote, request = runtime(place, store, lock_timeout_seconds=0.1), WorkspacePlanRequest((bucket("invoices"),))
     await remote.survey(request)
     store.lock = json.dumps({"ID": "8f3c", "Who": "ana@laptop", "Created": "2026-11-21T10:00:00Z"}).encode()
-    with pytest.raises(Overloaded, match=r"the state is locked"):
+    with pytest.raises(
+        Overloaded, match=r"the state is locked by somebody: .* the id of the lock alone, 8f3c"
+    ) as raised:
         await remote.survey(request)
+    assert "@" not in raised.value.message and raised.value.hint.endswith("wb state unlock STACK 8f3c")
     assert json.loads(store.lock)["ID"] == "8f3c"
 
 

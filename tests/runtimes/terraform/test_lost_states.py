@@ -218,6 +218,24 @@ async def test_a_terraform_whose_words_are_lost_has_not_said_that_nothing_change
         await runtime.survey(WorkspacePlanRequest(DATA[:2], released=RELEASED))
 
 
+@pytest.mark.parametrize("said", ["", '{"format_version": "1.0", "provi', "[]", '{"provider_schemas": {"x": 1}}'])
+async def test_schemas_that_are_cut_off_are_schemas_that_could_not_be_asked_for(
+    applied: Folder, tmp_path: Path, said: str
+) -> None:
+    folder, wrapper = copied(applied, tmp_path), tmp_path / "terraform"
+    folder.schemas.unlink(missing_ok=True)
+    (tmp_path / "said").write_text(said)
+    wrapper.write_text(
+        f'#!/bin/sh\n[ "$1" = providers ] && {{ touch {tmp_path}/asked; cat {tmp_path}/said; exit 0; }}\n'
+        f'exec {TERRAFORM} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    runtime = TerraformRuntime.connect(folder=folder.path, binary=str(wrapper))
+    found = await runtime.survey(WorkspacePlanRequest(DATA, released=RELEASED))
+    assert (tmp_path / "asked").exists() and not folder.schemas.exists()
+    assert {each.action for each in found.resources} == {PlannedAction.NONE}
+
+
 async def test_a_state_that_is_read_while_it_is_damaged_is_not_read_as_nothing(applied: Folder, tmp_path: Path) -> None:
     folder = copied(applied, tmp_path)
     emptied(folder.state)
