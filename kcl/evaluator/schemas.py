@@ -197,6 +197,13 @@ class SchemaType:
             stack += self.resolve(mixin)._stack()
         return stack
 
+    def _optional(self) -> dict[str, bool]:
+        """Whether each attribute may be left out: the body says it, else its mixins, else its base."""
+        found = self.lineage[1]._optional() if len(self.lineage) > 1 else {}
+        for mixin in self.node.mixins:
+            found |= self.resolve(mixin)._optional()
+        return found | self.own.optional
+
     def _build_layout(self) -> SchemaLayout:
         levels: list[Level] = []
         setters: dict[str, list[Setter]] = {}
@@ -216,12 +223,13 @@ class SchemaType:
             if schema is self:  # officially the signature of a base says nothing of the schemas derived from it
                 signature, signature_level = body.index_signature, len(levels)
             levels.append(level)
+        decided = self._optional()
         return SchemaLayout(
             levels,
             setters,
             {name: _carried(declared) for name, declared in types.items()},
             frozenset(optional),
-            tuple(name for name, is_optional in optional.items() if not is_optional),
+            tuple(name for name in optional if not decided[name]),
             signature,
             signature_level,
         )

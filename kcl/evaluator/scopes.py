@@ -230,7 +230,8 @@ class PackageScope(LazyScope):
         setters = self.setters[name]
         setter = setters[index]
         is_read = name in self.final and name not in self._settled and name not in self._aside
-        self._own = setter.augments or (setter.reaches and self._shows(name))
+        shows = setter.reaches and self._shows(name)
+        self._own = setter.augments or shows
         self._running[name], self._ordered, self.pinned = index, name, {}
         try:
             value = setter.run(self.environment(setter))
@@ -250,7 +251,7 @@ class PackageScope(LazyScope):
                     self._memo[key] = self._outcomes[name]
                     self.final[name], self.sites[name] = self._outcomes[name]
             if len(setters) > 1 or setter.unites:
-                self._keep(name, made, setter, is_read=is_read, is_last=index == len(setters) - 1)
+                self._keep(name, made, setter, is_read=is_read, is_last=shows or index == len(setters) - 1)
         return self._memo[key][0]
 
     def _keep(self, name: str, made: tuple[Value, Sites], setter: Setter, *, is_read: bool, is_last: bool) -> None:
@@ -301,8 +302,8 @@ class PackageScope(LazyScope):
         return present[0]
 
     def _shows(self, name: str) -> bool:
-        """Whether what readers of a settled variable see is what it holds: it is changed for them too."""
-        return name in self._settled and self._present[name][0] is self.final[name]
+        """Whether what readers see is the value that the variable holds: what is changed in it they see too."""
+        return name in self.final and name in self._present and self._present[name][0] is self.final[name]
 
     def is_reached(self) -> bool:
         return self._ordered is not None

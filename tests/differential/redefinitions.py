@@ -90,3 +90,33 @@ def _number(rng: random.Random, name: str, kinds: dict[str, str]) -> str:
         return str(rng.randint(1, 4))
     read = other if kinds[other] == "number" else f"{other}{rng.choice(('.', '.', '?.'))}{rng.choice('xy')}"
     return f"({read} or {rng.randint(1, 3)})" if rng.random() < 0.3 else read
+
+
+def accumulators(number: int) -> str:
+    """A program of private variables that are made out of themselves, set anew and read, at the top and inside."""
+    rng = random.Random(number)
+    kind = rng.choice(("number", "list", "dict"))
+    fresh, more, paths = {
+        "number": (("1", "5"), ("+= 10", "+= 100", "*= 3", "= _c + 7"), ()),
+        "list": (("[1]", "[5, 6]"), ("+= [2]", "= [*_c, 3]", "= _c + [4]"), ("_c[0] = 9",)),
+        "dict": (("{a = 1}", "{}"), ("|= {b = 2}", "|= {c = 3}", "= {**_c, d = 4}"), ("_c.e = 5", '_c["f"] = 6')),
+    }[kind]
+    lines = ["schema Holder:", "    v?: any", "    w?: any = _c", "", "_f = lambda { _c }"]
+    if rng.random() < 0.2:
+        lines.append("r0 = _c")
+    lines.append(f"_c = {rng.choice(fresh)}")
+    for place in range(1, rng.randint(3, 8)):
+        draw = rng.random()
+        if draw < 0.35:
+            lines.append(
+                f"r{place} = "
+                + rng.choice(("_c", "_c", "{x = _c}", "[_c]", "[_c for i in [1]]", "_f()", "Holder {v = _c}"))
+            )
+        elif draw < 0.7:
+            text = f"_c {rng.choice(more)}"
+            lines.append(f"if True:\n    {text}" if rng.random() < 0.2 else text)
+        elif draw < 0.8 and paths:
+            lines.append(rng.choice(paths))
+        else:
+            lines.append(f"_c = {rng.choice(fresh)}")
+    return "\n".join([*lines, "last = _c"]) + "\n"

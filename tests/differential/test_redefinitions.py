@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.differential.comparing import Outcome, both
-from tests.differential.redefinitions import readers, unifications
+from tests.differential.redefinitions import accumulators, readers, unifications
 
 PROGRAMS = int(os.environ.get("REDEFINITIONS", "150"))
 
@@ -23,7 +23,7 @@ def _alike(ours: Outcome, theirs: Outcome) -> bool:
     return ours.text.strip() == theirs.text.strip()
 
 
-@pytest.mark.parametrize("program", [unifications, readers])
+@pytest.mark.parametrize("program", [unifications, readers, accumulators])
 def test_what_is_set_several_times_and_read_in_circles_is_printed_as_officially(
     program: Callable[[int], str],
 ) -> None:

@@ -108,6 +108,14 @@ def test_a_failed_check_names_the_instance_and_the_check(evaluated: Evaluated) -
     assert "Check failed on the condition: too small" in shown
 
 
+def test_the_body_of_a_schema_says_what_may_be_left_out_and_no_mixin_of_it(values: Values, finding: Values) -> None:
+    head = "schema MMixin:\n    a{}: int\nschema S:\n    mixin [MMixin]\n    a{}: int\n"
+    program = head + "schema D(S):\n    b?: int\ni = {} {{}}\n"
+    for name in ("S", "D"):
+        assert values(program.format("", "?", name)) == {"i": {}}
+        assert f"attribute 'a' of {name} is required" in str(finding(program.format("?", "", name)))
+
+
 def test_checks_of_bases_and_mixins_hold_too(finding: Values) -> None:
     program = "schema A:\n    n: int\n    check:\n        n > 3\nschema B(A):\n    m: int = 1\nb = B {n = 1}\n"
     assert finding(program)[1:] == ("Instance check failed", 7, 5)
