@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcl.records import dataclass
-from runtimes.sandbox.cel.evaluation import MACROS
+from runtimes.sandbox.cel.evaluation import MACROS, two_named
 from runtimes.sandbox.cel.functions import FUNCTIONS, METHODS, compiled
 from runtimes.sandbox.cel.syntax import Call, CelError, ListOf, Literal, MapOf, Name, Node, Select, parse
 
@@ -31,7 +31,8 @@ class Type:
 
 DYN, BOOL, STRING = Type("dyn"), Type("bool"), Type("string")
 _PLAIN = {"integer": Type("int"), "number": Type("double"), "boolean": BOOL, "string": STRING}
-_FORMATS = {"date-time": Type("google.protobuf.Timestamp"), "duration": Type("google.protobuf.Duration")}
+_TIME, _DURATION = Type("google.protobuf.Timestamp"), Type("google.protobuf.Duration")
+_FORMATS = {"date-time": _TIME, "date": _TIME, "duration": _DURATION, "byte": Type("bytes")}
 _COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 _NUMBERS = ("int", "uint", "double")
 _RESULTS = {
@@ -43,13 +44,13 @@ _RESULTS = {
     "split": Type("list", STRING),
     "findAll": Type("list", STRING),
     "find": STRING,
+    "format": STRING,
+    "timestamp": _TIME,
+    "duration": _DURATION,
+    **dict.fromkeys(("containsIP", "containsCIDR", "isSemver", "isCanonical", "isLoopback", "isUnspecified"), BOOL),
+    **dict.fromkeys(("family", "prefixLength", "major", "minor", "patch"), Type("int")),
 }
-KNOWN_ELSEWHERE = frozenset(
-    (
-        *("authorizer", "cidr", "format", "sets", "math", "semver", "isSemver", "optMap", "optFlatMap", "flatten"),
-        *("sort", "distinct", "slice", "first", "last", "reverse", "transformList", "transformMap", "bind", "cel"),
-    )
-)
+KNOWN_ELSEWHERE = frozenset(("authorizer", "format", "optMap", "optFlatMap"))
 """Of the server's functions, those that are not here: rules that use one are not evaluated."""
 
 
@@ -85,7 +86,7 @@ def check(tree: Node, names: Mapping[str, Type]) -> Type:
                 return DYN
             raise _undeclared(name, at)
         case Select():
-            return _member(check(tree.target, names), tree)
+            return member(check(tree.target, names), tree)
         case ListOf(_, items):
             types = [check(each, names) for each in items]
             return Type("list", types[0] if types and all(each == types[0] for each in types) else DYN)
@@ -118,7 +119,7 @@ def names_in(tree: Node) -> set[str]:
         case MapOf(_, entries):
             return set().union(*(names_in(each) for pair in entries for each in pair))
         case Call(_, name, target, arguments):
-            own = {name} if name in KNOWN_ELSEWHERE else set()
+            own = {name} if name in KNOWN_ELSEWHERE and name not in METHODS else set()
             return own.union(*(names_in(each) for each in (*arguments, *((target,) if target else ()))))
     return set()
 
@@ -127,7 +128,7 @@ def _undeclared(name: str, at: int) -> CelError:
     return CelError(f"undeclared reference to '{name}' (in container '')", at)
 
 
-def _member(held: Type, node: Select) -> Type:
+def member(held: Type, node: Select) -> Type:
     if held.schema is not None:
         member = (held.schema.get("properties") or {}).get(node.field)
         if member is None:
@@ -151,8 +152,17 @@ def _call(node: Call, names: Mapping[str, Type]) -> Type:
         return _macro(node, check(node.target, names), node.arguments[0].name, names)
     if isinstance(node.target, Name) and node.target.name == "optional" and "optional" not in names:
         return DYN
-    if name in KNOWN_ELSEWHERE:
+    if name in KNOWN_ELSEWHERE and name not in METHODS:
         return DYN
+    if _is_of_elsewhere(node.target, names):
+        return DYN
+    if isinstance(node.target, Name) and node.target.name not in names:
+        if f"{node.target.name}.{name}" in FUNCTIONS:
+            for each in node.arguments:
+                check(each, names)
+            return BOOL
+        if name not in METHODS:
+            raise CelError(_undeclared(node.target.name, 0).message, node.target.at, (_undeclared(name, node.at),))
     target = None if node.target is None else check(node.target, names)
     types = [check(each, names) for each in node.arguments]
     if name.startswith(("_", "-", "!", "@")):
@@ -170,17 +180,37 @@ def _call(node: Call, names: Mapping[str, Type]) -> Type:
     return _RESULTS.get(name, DYN)
 
 
+def _is_of_elsewhere(node: Node | None, names: Mapping[str, Type]) -> bool:
+    """What is made by something of the server's that is not here."""
+    while isinstance(node, Call):
+        node = node.target
+    return isinstance(node, Name) and node.name in KNOWN_ELSEWHERE and node.name not in names
+
+
 def _macro(node: Call, held: Type, variable: str, names: Mapping[str, Type]) -> Type:
     if held.name not in ("list", "map", "dyn"):
         text = f"expression of type '{held}' cannot be range of a comprehension (must be list, map, or dynamic)"
         raise CelError(text, node.target.at if node.target else node.at)
     item = (held.inner or DYN) if held.name == "list" else STRING if held.name == "map" else DYN
-    found = [check(each, {**names, variable: item}) for each in node.arguments[1:]]
-    match node.name:
-        case "map":
-            return Type("list", found[-1] if found else DYN)
+    inner, parts = {**names, variable: item}, node.arguments[1:]
+    if two_named(node):
+        key = Type("int") if held.name == "list" else item
+        second, parts = parts[0], parts[1:]
+        assert isinstance(second, Name), "as two_named says"
+        inner = {**names, variable: key, second.name: held.inner or DYN}
+    found = [check(each, inner) for each in parts]
+    return result_of(node.name, held, found[-1] if found else DYN)
+
+
+def result_of(macro: str, held: Type, last: Type) -> Type:
+    """The type of what a macro makes of `held`; `last` is that of its last part."""
+    match macro:
+        case "map" | "transformList":
+            return Type("list", last)
         case "filter":
-            return Type("list", item)
+            return Type("list", (held.inner or DYN) if held.name == "list" else STRING if held.name == "map" else DYN)
+        case "transformMap" | "transformMapEntry":
+            return DYN
     return BOOL
 
 

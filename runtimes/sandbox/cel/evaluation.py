@@ -87,6 +87,10 @@ def _call(node: Call, scope: _Scope) -> Any:
         return _has(arguments[0], scope)
     if node.target is not None and name in _MACROS and arguments and isinstance(arguments[0], Name):
         return _MACROS[name](node, arguments[0].name, scope)
+    if isinstance(node.target, Name) and node.target.name not in scope.values:
+        spaced = FUNCTIONS.get(f"{node.target.name}.{name}")
+        if spaced is not None:
+            return _applied(spaced, [_value(each, scope) for each in arguments], node)
     if isinstance(node.target, Name) and node.target.name == "optional" and "optional" not in scope.values:
         values = [_value(each, scope) for each in arguments]
         return Optional(values[0], True) if values else Optional(None, False)
@@ -95,13 +99,17 @@ def _call(node: Call, scope: _Scope) -> Any:
     scope.budget.left -= _weight(target) + sum(_weight(each) for each in values)
     if scope.budget.left < 0:
         raise OutOfBudget
+    if name in _OPERATORS:
+        return _applied(_OPERATORS[name], values, node)
+    table = FUNCTIONS if node.target is None else METHODS
+    if name not in table:
+        raise CelError("no such overload", node.at)
+    return _applied(table[name], values if node.target is None else [target, *values], node)
+
+
+def _applied(function: Callable[..., Any], values: list[Any], node: Call) -> Any:
     try:
-        if name in _OPERATORS:
-            return _OPERATORS[name](*values)
-        table = FUNCTIONS if node.target is None else METHODS
-        if name not in table:
-            raise CelError("no such overload", node.at)
-        return table[name](*values) if node.target is None else table[name](target, *values)
+        return function(*values)
     except CelError as error:
         raise CelError(error.message, node.at) from None
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError):
@@ -144,24 +152,39 @@ def _has(node: Node, scope: _Scope) -> bool:
 # --- Macros ---
 
 
-def _items(node: Call, scope: _Scope) -> list[Any]:
+TWO_NAMED = frozenset(("all", "exists", "existsOne", "transformList", "transformMap", "transformMapEntry"))
+"""Macros that may name an item twice: by its key or index, and by its value."""
+
+
+def two_named(node: Call) -> bool:
+    return node.name in TWO_NAMED and len(node.arguments) > 2 and isinstance(node.arguments[1], Name)
+
+
+def _rounds(node: Call, name: str, scope: _Scope) -> tuple[list[tuple[Any, _Scope]], tuple[Node, ...]]:
+    """Each item with the names that it has, and what the macro does with it."""
     assert node.target is not None
     held = _value(node.target, scope)
     if not isinstance(held, list | dict):
         raise CelError("no such overload", node.at)
-    return list(held)
+    if not two_named(node):
+        return [(item, _inside(scope, {name: item})) for item in held], node.arguments[1:]
+    second = node.arguments[1]
+    assert isinstance(second, Name), "as two_named says"
+    pairs = held.items() if isinstance(held, dict) else enumerate(held)
+    return [(key, _inside(scope, {name: key, second.name: value})) for key, value in pairs], node.arguments[2:]
 
 
-def _inside(scope: _Scope, name: str, value: Any) -> _Scope:
-    return _Scope({**scope.values, name: value}, scope.budget)
+def _inside(scope: _Scope, names: Mapping[str, Any]) -> _Scope:
+    return _Scope({**scope.values, **names}, scope.budget)
 
 
 def _quantified(wanted: bool) -> Callable[[Call, str, _Scope], bool]:
     def quantified(node: Call, name: str, scope: _Scope) -> bool:
         error: CelError | None = None
-        for item in _items(node, scope):
+        rounds, parts = _rounds(node, name, scope)
+        for _, inside in rounds:
             try:
-                value = _value(node.arguments[1], _inside(scope, name, item))
+                value = _value(parts[0], inside)
                 if isinstance(value, bool) and value == wanted:
                     return wanted
             except CelError as failed:
@@ -174,18 +197,40 @@ def _quantified(wanted: bool) -> Callable[[Call, str, _Scope], bool]:
 
 
 def _exists_one(node: Call, name: str, scope: _Scope) -> bool:
-    held = [_value(node.arguments[1], _inside(scope, name, item)) for item in _items(node, scope)]
+    rounds, parts = _rounds(node, name, scope)
+    held = [_value(parts[0], inside) for _, inside in rounds]
     return sum(each is True for each in held) == 1
 
 
 def _map(node: Call, name: str, scope: _Scope) -> list[Any]:
-    *conditions, result = node.arguments[1:]
-    scopes = [_inside(scope, name, item) for item in _items(node, scope)]
-    return [_value(result, each) for each in scopes if all(_value(c, each) is True for c in conditions)]
+    return [value for _, value in _made(node, name, scope)]
+
+
+def _made(node: Call, name: str, scope: _Scope) -> list[tuple[Any, Any]]:
+    """Items that the conditions hold for, with what the last part makes of them."""
+    rounds, (*conditions, result) = _rounds(node, name, scope)
+    return [(item, _value(result, each)) for item, each in rounds if all(_value(c, each) is True for c in conditions)]
+
+
+def _transform_map(node: Call, name: str, scope: _Scope) -> dict[Any, Any]:
+    return dict(_made(node, name, scope))
+
+
+def _transform_entries(node: Call, name: str, scope: _Scope) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for _, entry in _made(node, name, scope):
+        if not isinstance(entry, dict):
+            raise CelError("no such overload", node.at)
+        for key, value in entry.items():
+            if key in found:
+                raise CelError(f"insert failed: key '{key}' already exists", node.at)
+            found[key] = value
+    return found
 
 
 def _filter(node: Call, name: str, scope: _Scope) -> list[Any]:
-    return [item for item in _items(node, scope) if _value(node.arguments[1], _inside(scope, name, item)) is True]
+    rounds, parts = _rounds(node, name, scope)
+    return [item for item, inside in rounds if _value(parts[0], inside) is True]
 
 
 _MACROS: dict[str, Callable[[Call, str, _Scope], Any]] = {
@@ -195,6 +240,9 @@ _MACROS: dict[str, Callable[[Call, str, _Scope], Any]] = {
     "existsOne": _exists_one,
     "map": _map,
     "filter": _filter,
+    "transformList": _map,
+    "transformMap": _transform_map,
+    "transformMapEntry": _transform_entries,
 }
 MACROS = frozenset(_MACROS)
 
@@ -347,4 +395,9 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "_[?_]": _maybe_indexed,
     "@in": _in,
 }
-__all__ = ["MACROS", "Budget", "OutOfBudget", "Quantity", "evaluate"]
+FUNCTIONS["sets.contains"] = lambda held, part: all(_in(each, held) for each in part)
+FUNCTIONS["sets.intersects"] = lambda left, right: any(_in(each, right) for each in left)
+FUNCTIONS["sets.equivalent"] = lambda left, right: (
+    all(_in(each, right) for each in left) and all(_in(each, left) for each in right)
+)
+__all__ = ["MACROS", "TWO_NAMED", "Budget", "OutOfBudget", "Quantity", "evaluate", "two_named"]

@@ -134,7 +134,8 @@ def _is_url(text: str) -> bool:
 
 def _url(text: str) -> urllib.parse.SplitResult:
     if not _is_url(text):
-        raise fail(f'URL parse error during conversion from string: parse "{text}": invalid URI for request')
+        why = "missing protocol scheme" if text.startswith(":") else "invalid URI for request"
+        raise fail(f'URL parse error during conversion from string: parse "{text}": {why}')
     return urllib.parse.urlsplit(text)
 
 
@@ -147,6 +148,99 @@ def _is_address(kind: Callable[[str], Any]) -> Callable[[str], bool]:
         return True
 
     return check
+
+
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        why = f'ParseAddr("{text}"): unable to parse IP'
+        raise fail(f'IP Address "{text}" parse error during conversion from string: {why}') from None
+
+
+def _cidr(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    if "/" not in text:
+        raise fail(f"network address parse error during conversion from string: netip.ParsePrefix(\"{text}\"): no '/'")
+    try:
+        return ipaddress.ip_interface(text)
+    except ValueError:
+        why = f'netip.ParsePrefix("{text}"): ParseAddr("{text.partition("/")[0]}"): unable to parse IP'
+        raise fail(f"network address parse error during conversion from string: {why}") from None
+
+
+def _contains_ip(held: Any, address: Any) -> bool:
+    return (ipaddress.ip_address(address) if isinstance(address, str) else address) in held.network
+
+
+def _contains_cidr(held: Any, other: Any) -> bool:
+    inner = ipaddress.ip_interface(other) if isinstance(other, str) else other
+    return bool(inner.version == held.version and inner.network.subnet_of(held.network))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A semantic version; `value` orders them."""
+
+    value: tuple[Any, ...]
+    parts: tuple[int, int, int]
+
+
+_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+
+
+def is_semver(text: str, normalize: bool = False) -> bool:
+    _texts(text)
+    return _SEMVER.fullmatch(_normalized(text) if normalize else text) is not None
+
+
+def _normalized(text: str) -> str:
+    numbers, mark, rest = re.fullmatch(r"([^-+]*)([-+]?)(.*)", text.removeprefix("v"), re.S).groups()  # type: ignore[union-attr]  # it matches any text
+    parts = [part.lstrip("0") or "0" for part in numbers.split(".")]
+    return ".".join([*parts, *["0"] * (3 - len(parts))]) + mark + rest
+
+
+def semver(text: str, normalize: bool = False) -> Version:
+    _texts(text)
+    found = _SEMVER.fullmatch(_normalized(text) if normalize else text)
+    if found is None:
+        raise fail("No Major.Minor.Patch elements found")
+    numbers = (int(found[1]), int(found[2]), int(found[3]))
+    labels = tuple((0, int(each), "") if each.isdecimal() else (1, 0, each) for each in (found[4] or "").split("."))
+    return Version((*numbers, found[4] is None, labels if found[4] else ()), numbers)
+
+
+_VERB = re.compile(r"%(?:\.([0-9]+))?([sdfebxXo%])")
+
+
+def _format(text: str, values: list[Any]) -> str:
+    """`%s` and its like, filled in."""
+    left = list(values)
+
+    def filled(found: re.Match[str]) -> str:
+        digits, verb = found.groups()
+        if verb == "%":
+            return "%"
+        if not left:
+            raise fail("index 0 out of range")
+        value = left.pop(0)
+        if verb == "s":
+            return _shown(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise fail(f"error during formatting: {verb} clause can only be used on numbers")
+        return format(value, f".{digits or 6}{verb}" if verb in "fe" else verb)
+
+    return _VERB.sub(filled, text)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case list():
+            return f"[{', '.join(_shown(each) for each in value)}]"
+        case dict():
+            return "{" + ", ".join(f"{_shown(key)}: {_shown(value[key])}" for key in sorted(value)) + "}"
+        case None:
+            return "null"
+    return _string(value)
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
@@ -250,7 +344,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isQuantity": is_quantity,
     "url": _url,
     "isURL": _is_url,
-    "ip": ipaddress.ip_address,
+    "ip": _ip,
+    "ip.isCanonical": lambda text: str(_ip(text)) == text,
+    "cidr": _cidr,
+    "semver": semver,
+    "isSemver": is_semver,
     "isIP": _is_address(ipaddress.ip_address),
     "isCIDR": _is_address(lambda text: ipaddress.ip_network(text, strict=False) if "/" in text else int("x")),
 }
@@ -267,6 +365,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "lowerAscii": str.lower,
     "upperAscii": str.upper,
     "trim": str.strip,
+    "format": _format,
     "replace": _replace,
     "split": _split,
     "substring": _substring,
@@ -284,6 +383,22 @@ METHODS: dict[str, Callable[..., Any]] = {
     "getEscapedPath": lambda url: url.path,
     "getQuery": lambda url: urllib.parse.parse_qs(url.query, keep_blank_values=True),
     "family": lambda address: address.version,
+    "containsIP": _contains_ip,
+    "containsCIDR": _contains_cidr,
+    "ip": lambda held: held.ip,
+    "prefixLength": lambda held: held.network.prefixlen,
+    "masked": lambda held: ipaddress.ip_interface(str(held.network)),
+    "isUnspecified": lambda address: address.is_unspecified,
+    "isLoopback": lambda address: address.is_loopback,
+    "isLinkLocalUnicast": lambda address: address.is_link_local,
+    "isGlobalUnicast": lambda address: (
+        not (address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local)
+    ),
+    "major": lambda version: version.parts[0],
+    "minor": lambda version: version.parts[1],
+    "patch": lambda version: version.parts[2],
+    "first": lambda held: Optional(held[0], True) if held else Optional(None, False),
+    "last": lambda held: Optional(held[-1], True) if held else Optional(None, False),
     "isLessThan": lambda left, right: left.value < right.value,
     "isGreaterThan": lambda left, right: left.value > right.value,
     "compareTo": lambda left, right: (left.value > right.value) - (left.value < right.value),

@@ -12,11 +12,11 @@ LONGEST: Final = 8_000
 
 
 class CelError(Exception):
-    """`at` is where in the text."""
+    """`at` is where in the text. `also` is what else is wrong there."""
 
-    def __init__(self, message: str, at: int) -> None:
+    def __init__(self, message: str, at: int, also: tuple[CelError, ...] = ()) -> None:
         super().__init__(message)
-        self.message, self.at = message, at
+        self.message, self.at, self.also = message, at, also
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class MapOf(Node):
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
-    |(?P<string>[rR]?(\"\"\"(\\.|[^\\])*?\"\"\"|'''(\\.|[^\\])*?'''|"(\\.|[^\\\n"])*"|'(\\.|[^\\\n'])*'))
+    |(?P<string>[bB]?[rR]?(\"\"\"(\\.|[^\\])*?\"\"\"|'''(\\.|[^\\])*?'''|"(\\.|[^\\\n"])*"|'(\\.|[^\\\n'])*'))
     |(?P<double>[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+([eE][+-]?[0-9]+)?)
     |(?P<uint>(0x[0-9a-fA-F]+|[0-9]+)[uU])
     |(?P<int>0x[0-9a-fA-F]+|[0-9]+)
@@ -264,6 +264,8 @@ def _group(found: re.Match[str]) -> str:
 def _literal(at: int, kind: str, text: str) -> Node:
     match kind:
         case "string":
+            if text[0] in "bB":
+                return Literal(at, _unquoted(text[1:]).encode(), "bytes")
             return Literal(at, _unquoted(text), "string")
         case "double":
             return Literal(at, float(text), "double")

@@ -5,12 +5,15 @@ A rule is seen with the object's part that it stands at as `self`, and that part
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kcl.records import dataclass, field
 from runtimes.sandbox.cel import checking
+from runtimes.sandbox.cel.costs import LARGEST_REQUEST, Estimator, least_serialized, plus, times
 from runtimes.sandbox.cel.evaluation import Budget, OutOfBudget, evaluate
 from runtimes.sandbox.cel.functions import Optional, duration, timestamp
 from runtimes.sandbox.cel.syntax import CelError, parse
@@ -52,21 +55,85 @@ def _functions_left_out(schema: Object) -> Iterator[str]:
 # --- Definitions ---
 
 
-def compile_rules(causes: Causes, schema: Object, path: str, adrift: str = "") -> None:
+MOST_OF_RULE, MOST_OF_SCHEMA = 10_000_000, 100_000_000
+"""What a rule, and all rules of a schema, may cost by estimate."""
+
+
+@dataclass(slots=True)
+class Costs:
+    """What the rules of a schema cost by estimate, and the places of those that make up most of it."""
+
+    total: int = 0
+    most: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, path: str, cost: int) -> None:
+        self.total = plus(self.total, cost)
+        if cost >= MOST_OF_SCHEMA // 100:
+            self.most = sorted([*self.most, (cost, path)], key=lambda each: -each[0])[:4]
+
+
+def _exceeds(what: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    shown = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    hint = "adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
+    return f"{what} exceeds budget by factor of {shown} (try simplifying the rule, or {hint})"
+
+
+def compile_rules(causes: Causes, schema: Object, path: str) -> None:
+    """The rules of a whole schema, one by one and in sum."""
+    costs = Costs()
+    _compile(causes, schema, path, costs)
+    if costs.total > MOST_OF_SCHEMA:
+        for _, place in costs.most:
+            text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            causes.forbidden(place, text)
+        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        causes.forbidden(path, _exceeds(what, costs.total, MOST_OF_SCHEMA))
+
+
+def _repeats(schema: Object, around: int | None) -> int | None:
+    """How often what is below may be there, at most; None where nothing bounds it."""
+    if schema.get("type") == "array":
+        most = schema.get("maxItems")
+    elif isinstance(schema.get("additionalProperties"), dict):
+        most = schema.get("maxProperties")
+    else:
+        most = 1
+    return None if most is None or around is None else times(around, max(int(most), 0))
+
+
+def _compile(
+    causes: Causes, schema: Object, path: str, costs: Costs, adrift: str = "", repeated: int | None = 1
+) -> None:
     """What is wrong with the rules of a schema that is sound otherwise; what is below a place comes before it.
 
     `adrift` is the path of a list around it whose items cannot be told to be the same as before, if there is one.
+    `repeated` is how often the place may be in an object, None where there is no bound.
     """
     is_adrift = schema.get("type") == "array" and schema.get("x-kubernetes-list-type") != "map"
     for child, where in _below(schema):
         if isinstance(child, dict):
-            compile_rules(causes, child, f"{path}{where}", adrift or (path if is_adrift else ""))
+            around = adrift or (path if is_adrift else "")
+            _compile(causes, child, f"{path}{where}", costs, around, _repeats(schema, repeated))
     names = {"self": checking.type_of(_rooted(schema, path)), "oldSelf": checking.type_of(_rooted(schema, path))}
     for index, rule in enumerate(schema.get(RULES) or ()):
         here = f"{path}.{RULES}[{index}]"
         if _stated_well(causes, rule, schema, here):
-            _compiled_well(causes, rule, names, here)
+            if _compiled_well(causes, rule, names, here):
+                _affordable(causes, rule, Estimator(_rooted(schema, path), names), here, costs, repeated)
             _correlated(causes, rule, here, adrift)
+
+
+def _affordable(
+    causes: Causes, rule: Object, estimator: Estimator, path: str, costs: Costs, repeated: int | None
+) -> None:
+    often = LARGEST_REQUEST // (least_serialized(estimator.schema) + 1) if repeated is None else repeated
+    for part, number in (("rule", often), ("messageExpression", 1)):
+        if rule.get(part):
+            cost = times(estimator.cost(parse(rule[part])), number)
+            if cost > MOST_OF_RULE:
+                causes.forbidden(f"{path}.{part}", _exceeds(f"estimated {part} cost", cost, MOST_OF_RULE))
+            costs.add(f"{path}.{part}", cost)
 
 
 def _correlated(causes: Causes, rule: Object, path: str, adrift: str) -> None:
@@ -118,31 +185,32 @@ def _is_field(path: str, schema: Object) -> bool:
     return True
 
 
-def _compiled_well(causes: Causes, rule: Object, names: Mapping[str, checking.Type], path: str) -> None:
+def _compiled_well(causes: Causes, rule: Object, names: Mapping[str, checking.Type], path: str) -> bool:
     uses_old = "oldSelf" in (rule.get("rule") or "")
     if rule.get("optionalOldSelf"):
         names = {**names, "oldSelf": checking.DYN}
-    for field, wanted, short, prefix in (
+    for part, wanted, short, prefix in (
         ("rule", "bool", "cel expression must evaluate to a bool", ""),
         ("messageExpression", "string", "messageExpression must evaluate to a string", "messageExpression "),
     ):
-        text = rule.get(field)
+        text = rule.get(part)
         if not text:
             continue
         try:
             tree = parse(text)
             found = checking.check(tree, names)
             if found.name not in (wanted, "dyn"):
-                causes.invalid(f"{path}.{field}", _go_rule(rule), short)
-                return
-            uses_old = uses_old if field != "rule" else "oldSelf" in checking.names_in(tree)
+                causes.invalid(f"{path}.{part}", _go_rule(rule), short)
+                return False
+            uses_old = uses_old if part != "rule" else "oldSelf" in checking.names_in(tree)
         except CelError as error:
-            causes.invalid(f"{path}.{field}", _go_rule(rule), f"{prefix}compilation failed: {shown(text, error)}")
-            return
+            causes.invalid(f"{path}.{part}", _go_rule(rule), f"{prefix}compilation failed: {shown(text, error)}")
+            return False
     if rule.get("optionalOldSelf") is not None and not uses_old:
         causes.invalid(
             f"{path}.optionalOldSelf", rule["optionalOldSelf"], "may not be set if oldSelf is not used in rule"
         )
+    return True
 
 
 def _go_rule(rule: Object) -> Object:
@@ -160,7 +228,8 @@ def shown(text: str, error: CelError) -> str:
     """The error with its place, as the server's compiler shows it."""
     before, line = text[: error.at].rpartition("\n")[2], text.split("\n")[text.count("\n", 0, error.at)]
     row, column = text.count("\n", 0, error.at) + 1, len(before)
-    return f"ERROR: <input>:{row}:{column + 1}: {error.message}\n | {line}\n | {'.' * column}^"
+    here = f"ERROR: <input>:{row}:{column + 1}: {error.message}\n | {line}\n | {'.' * column}^"
+    return "\n".join([here, *(shown(text, each) for each in error.also)])
 
 
 # --- Objects ---
@@ -268,11 +337,20 @@ def _value(schema: Object, value: Any) -> Any:
             return [_value(items if isinstance(items, dict) else {}, each) for each in value]
         case str() if schema.get("format") in ("date-time", "duration"):
             return _time(str(schema["format"]), value)
+        case str() if schema.get("format") == "byte":
+            return _bytes(value)
         case int() if schema.get("type") == "number" and not isinstance(value, bool):
             return float(value)
         case float() if schema.get("type") == "integer":
             return int(value)
     return value
+
+
+def _bytes(text: str) -> bytes | str:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return text
 
 
 def _time(form: str, text: str) -> datetime | timedelta | str:
