@@ -17,7 +17,7 @@ from runtimes.sandbox.api.handlers import Request
 from runtimes.sandbox.api.replies import Representation
 from runtimes.sandbox.api.requests import Address, Query, address, segments
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import ApiError, PlainFailure, method_not_allowed
+from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, method_not_allowed
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.resources import Resource, version_order
 from runtimes.sandbox.state import version_of
@@ -88,14 +88,12 @@ class Gateway:
         self, incoming: web.BaseRequest, user: User, parts: list[str], place: Address | None
     ) -> web.StreamResponse:
         self._authorize_path(user, incoming.method, incoming.path)
-        if incoming.method not in ("GET", "HEAD"):
-            if parts in (["version"], ["api"], ["apis"]):
-                raise method_not_allowed()
-            return replies.plain_not_found()
+        if incoming.method != "GET" and (parts in (["version"], ["api"]) or self._is_version(place)):
+            raise method_not_allowed()
         accept = incoming.headers.get("Accept", "")
         resources = self.cluster.resources
         match parts:
-            case []:
+            case [] | ["index.html"]:
                 return _json(discovery.paths(resources))
             case ["version"]:
                 return _json(discovery.version())
@@ -109,9 +107,8 @@ class Gateway:
                     return _json(discovery.group_list(resources))
                 return _json(discovery.aggregated_groups(resources), form)
             case ["apis", name]:
-                replies.negotiate(accept)
                 group = discovery.group(resources, name)
-                return replies.plain_not_found() if group is None else _json(group)
+                return replies.plain_not_found() if group is None else _negotiated(group, accept)
             case ["openapi", "v2"]:
                 return _openapi_v2(accept)
             case ["openapi", "v3"]:
@@ -125,9 +122,13 @@ class Gateway:
                     return replies.text_response(200, self._health(incoming))
                 return replies.plain_not_found()
         if place is not None:
-            replies.negotiate(accept)
-            return self._version_page(place)
+            return self._version_page(place, accept)
         return replies.plain_not_found()
+
+    def _is_version(self, place: Address | None) -> bool:
+        if place is None:
+            return False
+        return discovery.resource_list(self.cluster.resources, place.group, place.version) is not None
 
     def _health(self, incoming: web.BaseRequest) -> str:
         if "verbose" not in incoming.query:
@@ -135,9 +136,9 @@ class Gateway:
         word = incoming.path.strip("/").split("/")[0]
         return "".join(f"[+]{check} ok\n" for check in _CHECKS) + f"{word} check passed\n"
 
-    def _version_page(self, place: Address) -> web.StreamResponse:
+    def _version_page(self, place: Address, accept: str) -> web.StreamResponse:
         body = discovery.resource_list(self.cluster.resources, place.group, place.version)
-        return self._missing_version(place) if body is None else _json(body)
+        return self._missing_version(place) if body is None else _negotiated(body, accept)
 
     def _missing_version(self, place: Address) -> web.StreamResponse:
         """An unknown group, or version of a custom one, is unknown to the router; others to the API."""
@@ -272,6 +273,10 @@ async def _content(incoming: web.BaseRequest) -> bytes:
             return await incoming.read()
     except TimeoutError:
         raise limits.timed_out() from None
+
+
+def _negotiated(body: JsonObject, accept: str) -> web.Response:
+    return replies.response(replies.Reply(200, body), replies.negotiate(accept).format)
 
 
 def _json(body: object, form: str = replies.JSON) -> web.Response:

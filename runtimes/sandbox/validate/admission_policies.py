@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 from runtimes.sandbox.cel import checking
 from runtimes.sandbox.cel.syntax import CelError
@@ -11,9 +12,38 @@ from runtimes.sandbox.validate.admission_rules import rule_with_operations
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.rules import shown
 
-_NAMES = dict.fromkeys(
-    ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer"), checking.DYN
+_TEXT, _ANY = {"type": "string"}, {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def _members(*names: str, **others: Object) -> Object:
+    return {"type": "object", "properties": {**dict.fromkeys(names, _TEXT), **others}}
+
+
+_KIND, _RESOURCE = _members("group", "version", "kind"), _members("group", "version", "resource")
+_USER = _members("username", "uid", groups={"type": "array", "items": _TEXT}, extra=_ANY)
+_REQUEST = _members(
+    *("subResource", "requestSubResource", "name", "namespace", "operation"),
+    kind=_KIND,
+    resource=_RESOURCE,
+    requestKind=_KIND,
+    requestResource=_RESOURCE,
+    userInfo=_USER,
+    dryRun={"type": "boolean"},
+    options=_ANY,
 )
+_NAMES = {
+    **dict.fromkeys(("object", "oldObject", "namespaceObject", "authorizer"), checking.DYN),
+    "request": checking.type_of(_REQUEST),
+}
+
+
+def _names(has_params: bool, variables: Iterable[str] = ()) -> Names:
+    """What expressions may speak of; variables are those that stand before."""
+    known = checking.type_of({"type": "object", "properties": dict.fromkeys(variables, _ANY)})
+    return {**_NAMES, **({"params": checking.DYN} if has_params else {}), "variables": known}
+
+
+Names = Mapping[str, checking.Type]
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
 _SUPPORTED_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -34,23 +64,40 @@ def policy(causes: Causes, obj: Object) -> None:
         _match_resources(causes, constraints, "spec.matchConstraints")
         if not constraints.get("resourceRules"):
             causes.required("spec.matchConstraints.resourceRules")
-    match_conditions(causes, spec.get("matchConditions") or [], "spec.matchConditions")
+    has_params, before = spec.get("paramKind") is not None, list[str]()
+    match_conditions(causes, spec.get("matchConditions") or [], "spec.matchConditions", has_params)
     for index, each in enumerate(spec.get("variables") or []):
         here, name = f"spec.variables[{index}]", each.get("name") or ""
         if not name.strip():
             causes.required(f"{here}.name", "name is not specified")
         elif not _IDENTIFIER.fullmatch(name):
             causes.invalid(f"{here}.name", name, "must be a valid CEL identifier")
-        _expression(causes, each.get("expression") or "", f"{here}.expression", "")
+        _expression(causes, each.get("expression") or "", f"{here}.expression", "", _names(has_params, before))
+        before.append(name)
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         text = "validations or auditAnnotations must contain at least one item"
         causes.required("spec.validations", text)
         causes.required("spec.auditAnnotations", text)
     for index, each in enumerate(spec.get("validations") or []):
-        _validation(causes, each, f"spec.validations[{index}]")
+        _validation(causes, each, f"spec.validations[{index}]", _names(has_params, before))
+    _audited(causes, obj, _names(has_params, before))
 
 
-def match_conditions(causes: Causes, conditions: list[Object], path: str) -> None:
+def _audited(causes: Causes, obj: Object, names_: Names) -> None:
+    name, seen = (obj.get("metadata") or {}).get("name") or "", set[str]()
+    for index, each in enumerate((obj.get("spec") or {}).get("auditAnnotations") or []):
+        here, key, text = f"spec.auditAnnotations[{index}]", each.get("key") or "", each.get("valueExpression") or ""
+        causes.invalid_each(f"{here}.key", f"{name}/{key}", names.qualified(f"{name}/{key}"))
+        if not text.strip():
+            causes.required(f"{here}.valueExpression", "valueExpression is not specified")
+        else:
+            _expression(causes, text, f"{here}.valueExpression", "one of [string null_type]", names_)
+        if key in seen:
+            causes.duplicate(f"{here}.key", key)
+        seen.add(key)
+
+
+def match_conditions(causes: Causes, conditions: list[Object], path: str, has_params: bool = False) -> None:
     """Of webhooks, too."""
     if len(conditions) > _MOST_CONDITIONS:
         causes.too_many(path, len(conditions), _MOST_CONDITIONS)
@@ -58,7 +105,7 @@ def match_conditions(causes: Causes, conditions: list[Object], path: str) -> Non
     for index, each in enumerate(conditions):
         here, name, text = f"{path}[{index}]", each.get("name") or "", (each.get("expression") or "").strip()
         if text:
-            _expression(causes, text, f"{here}.expression", "bool")
+            _expression(causes, text, f"{here}.expression", "bool", _names(has_params))
         else:
             causes.required(f"{here}.expression")
         if not name:
@@ -106,13 +153,13 @@ def _match_resources(causes: Causes, given: Object, path: str) -> None:
             rule_with_operations(causes, rule, here)
 
 
-def _validation(causes: Causes, rule: Object, path: str) -> None:
+def _validation(causes: Causes, rule: Object, path: str, names_: Names) -> None:
     text, message = rule.get("expression") or "", rule.get("messageExpression") or ""
-    _expression(causes, text, f"{path}.expression", "bool")
+    _expression(causes, text, f"{path}.expression", "bool", names_)
     if message and not message.strip():
         causes.invalid(f"{path}.messageExpression", message, "must be non-empty if specified")
     elif message:
-        _expression(causes, message, f"{path}.messageExpression", "string")
+        _expression(causes, message, f"{path}.messageExpression", "string", names_)
     said = rule.get("message") or ""
     if said and not said.strip():
         causes.invalid(f"{path}.message", said, "must be non-empty if specified")
@@ -122,7 +169,7 @@ def _validation(causes: Causes, rule: Object, path: str) -> None:
         causes.not_supported(f"{path}.reason", rule["reason"], _SUPPORTED_REASONS)
 
 
-def _expression(causes: Causes, text: str, path: str, wanted: str) -> None:
+def _expression(causes: Causes, text: str, path: str, wanted: str, names_: Names) -> None:
     """`wanted` is the type that it has to have, empty for any."""
     if not text.strip():
         causes.required(path, "expression is not specified")
@@ -131,13 +178,14 @@ def _expression(causes: Causes, text: str, path: str, wanted: str) -> None:
         tree, used = checking.parsed(text)
         if used & checking.KNOWN_ELSEWHERE:
             return
-        found = checking.check(tree, _NAMES)
+        found = checking.check(tree, names_)
     except CelError as error:
         causes.invalid(path, text, f"compilation failed: {shown(text, error)}")
         return
     # the server knows the types of variables
     is_open = found.name == "dyn" and (wanted == "string" or "variables" in used)
-    if wanted and found.name != wanted and not is_open:
+    fits = found.name == wanted or (wanted.startswith("one of") and found.name in ("string", "null_type", "dyn"))
+    if wanted and not fits and not is_open:
         causes.invalid(path, text, f"must evaluate to {wanted} but got {found}")
 
 

@@ -78,6 +78,29 @@ def causes(cluster: Cluster, resource: str, body: dict[str, Any]) -> list[str]:
             ["matchConditions[1].name"],
         ),
         (
+            f"validatingadmissionpolicies.{AR}",
+            {"spec": {**POLICY, "validations": [{"expression": "params.x == 1"}, {"expression": "request.foo == 1"}]}},
+            ["validations[0].expression", "validations[1].expression"],
+        ),
+        (
+            f"validatingadmissionpolicies.{AR}",
+            {
+                "spec": {
+                    **POLICY,
+                    "variables": [
+                        {"name": "a", "expression": "variables.b"},
+                        {"name": "b", "expression": "variables.a"},
+                    ],
+                    "auditAnnotations": [{"key": "a b"}, {"key": "k", "valueExpression": "1"}],
+                }
+            },
+            [
+                "variables[0].expression",
+                *("auditAnnotations[0].key", "auditAnnotations[0].valueExpression"),
+                "auditAnnotations[1].valueExpression",
+            ],
+        ),
+        (
             f"validatingadmissionpolicybindings.{AR}",
             {"spec": {**BINDING, "paramRef": {"name": "a", "selector": {}}}},
             ["paramRef.name", "paramRef.selector", "paramRef.parameterNotFoundAction"],
