@@ -206,6 +206,8 @@ class Typing:
             if kinds is None or taken & kinds & {"list", "object"}:
                 return ANY
             taken |= kinds
+        if "object" in taken and (shape.properties or shape.patterns or shape.additional is not None):
+            return ANY  # a schema of the alternative would not know what stands beside it
         found = []
         for at, each in enumerate(branches):
             if each.types != (NULL,):

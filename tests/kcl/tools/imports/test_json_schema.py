@@ -97,6 +97,11 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
     "exactly one range": {"type": "integer", "oneOf": [{"maximum": 5}, {"minimum": 3}]},
     "not": {"type": "string", "not": {"enum": ["abc", "a"]}},
     "not together": {"type": "object", "properties": {"a": _INT, "b": _INT}, "not": {"required": ["a", "b"]}},
+    "names beside an alternative": {
+        "oneOf": [{"type": "object", "properties": {"q": _TEXT}}],
+        "properties": {"a": _INT},
+        "required": ["a"],
+    },
     "condition": {
         "type": "object",
         "properties": {"t": _TEXT, "z": _INT},
@@ -141,6 +146,7 @@ _BY_HAND: dict[str, list[Any]] = {
     "other values": [{"a": "x", "b": 3}, {"b": 1}, {"b": "x"}],
     "alternatives of kinds": ["abc", "abcd", [1], ["x"], True, 1, {}],
     "exactly one": [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}, {}],
+    "names beside an alternative": [{"a": 1}, {"a": "x"}, {"q": "x"}, {"a": 1, "q": 2}, {"a": 1, "q": "x"}, 1],
     "condition": [{"t": "a"}, {"t": "a", "z": 99}, {"z": 99}, {"z": 1}],
     "recursion": [{"val": 1, "next": {"val": 2, "next": {"val": 0}}}, {"val": 1, "next": {"val": 1}}, {"next": {}}],
     "recursion in lists": [{"kids": [{"kids": [{}, {}, {}]}]}, {"kids": [{"v": 1}]}, {"kids": [{"v": "x"}]}],
