@@ -52,7 +52,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("apiregistration.k8s.io", "APIService"): platform.assess_api_service,
     ("autoscaling", "HorizontalPodAutoscaler"): platform.assess_autoscaler,
     ("certificates.k8s.io", "CertificateSigningRequest"): platform.assess_signing_request,
-    ("policy", "PodDisruptionBudget"): platform.assess_observed,
+    ("policy", "PodDisruptionBudget"): platform.assess_budget,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): platform.assess_policy,
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): platform.assess_flow_schema,
 }

@@ -1,7 +1,7 @@
 """Any other kind, by the conventions that controllers follow.
 
 Stalled and Reconciling are kstatus' own conditions; Ready is the custom of most operators, and those that have none may
-say that they are not Available. A kind that keeps an
+say that they are not Available, are Degraded, or how they ended (Succeeded, Failed). A kind that keeps an
 observedGeneration is not judged by a status of an older one; where there is nothing to go by, the object is what it
 should be (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions).
 """
@@ -30,6 +30,8 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         )
     if not ready and is_false(available := condition(live, "Available")):
         ready = available
+    if (verdict := _said_otherwise(live, has_ready=bool(ready))) is not None:
+        return verdict
     deciding = ready or next((each for each in (stalled, reconciling) if is_true(each)), {})
     if not deciding:
         return current()
@@ -43,6 +45,31 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if is_true(ready):
         return current(str(ready.get("message") or "ready"), _reason(ready))
     return in_progress(str(ready.get("message") or "not ready"), reason=_reason(ready), evidence=condition_text(ready))
+
+
+def _said_otherwise(live: Object, *, has_ready: bool) -> Verdict | None:
+    """What controllers say without Ready: how a run ended, and that something is wrong. Of no older generation.
+
+    What was not taken over yet (Crossplane's Synced) is not done, whatever Ready says of what was there before.
+    """
+    ended, failure, wrong, synced = (
+        state if not _is_older(state, live) else {}
+        for state in (condition(live, type_) for type_ in ("Succeeded", "Failed", "Degraded", "Synced"))
+    )
+    if is_false(synced):
+        return in_progress(
+            str(synced.get("message") or "not synced"), reason=_reason(synced), evidence=condition_text(synced)
+        )
+    if has_ready:
+        return None
+    for state, is_over in ((failure, is_true(failure)), (ended, is_false(ended))):
+        if is_over:
+            return failed(str(state.get("message") or "failed"), reason=_reason(state), evidence=condition_text(state))
+    for state, is_open in ((ended, ended.get("status") == "Unknown"), (wrong, is_true(wrong))):
+        if is_open:
+            said = str(state.get("message") or str(state.get("type")).lower())
+            return in_progress(said, reason=_reason(state), evidence=condition_text(state))
+    return None
 
 
 def _is_older(state: Object, live: Object) -> bool:

@@ -85,6 +85,20 @@ def assess_observed(live: Object, objects: Objects, now: datetime) -> Verdict:
     return current() if is_observed(live) else unobserved(live)
 
 
+def assess_budget(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """How many may go is no matter of readiness; that nobody could count them is."""
+    if not is_observed(live):
+        return unobserved(live)
+    allowed = condition(live, "DisruptionAllowed")
+    if allowed.get("reason") != "SyncFailed":
+        return current()
+    return in_progress(
+        str(allowed.get("message") or "its pods could not be counted"),
+        reason="SyncFailed",
+        evidence=condition_text(allowed),
+    )
+
+
 def assess_policy(live: Object, objects: Objects, now: datetime) -> Verdict:
     """An admission policy holds once it is seen. One whose expressions are at fault refuses what it should judge."""
     if not is_observed(live):

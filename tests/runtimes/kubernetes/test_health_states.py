@@ -168,6 +168,42 @@ RESTART = "Waiting for user to (re-)start a pod"
             "0/1",
             id="not available, and says nothing of ready",
         ),
+        *(
+            pytest.param(
+                live("Run", "x.example/v1", {}, {"conditions": [condition(type_, value, "Why", "said"), *others]}),
+                status,
+                reason,
+                said,
+                id=f"{type_} {value}, {len(others)} others",
+            )
+            for type_, value, others, status, reason, said in (
+                ("Failed", "True", [], Status.FAILED, "Why", "said"),
+                ("Failed", "True", [READY], Status.CURRENT, "", "ready"),
+                ("Failed", "False", [], Status.CURRENT, "", ""),
+                ("Succeeded", "False", [], Status.FAILED, "Why", "said"),
+                ("Succeeded", "Unknown", [], Status.IN_PROGRESS, "Why", "said"),
+                ("Succeeded", "True", [], Status.CURRENT, "", ""),
+                ("Degraded", "True", [condition("Available", "True")], Status.IN_PROGRESS, "Why", "said"),
+                ("Synced", "False", [READY], Status.IN_PROGRESS, "Why", "said"),
+                ("Synced", "True", [READY], Status.CURRENT, "", "ready"),
+            )
+        ),
+        *(
+            pytest.param(
+                live(
+                    "PodDisruptionBudget",
+                    "policy/v1",
+                    {},
+                    {"observedGeneration": 1, "conditions": [condition("DisruptionAllowed", "False", reason, "said")]},
+                    generation=1,
+                ),
+                status,
+                reason if status is Status.IN_PROGRESS else "",
+                "said" if status is Status.IN_PROGRESS else "",
+                id=f"a budget: {reason}",
+            )
+            for reason, status in (("SyncFailed", Status.IN_PROGRESS), ("InsufficientPods", Status.CURRENT))
+        ),
         pytest.param(
             live(
                 "Thing",
