@@ -38,6 +38,16 @@ _HABITS: Final = (
     _habit(r";[ \t]*$", "", "a line ends a statement: no `;` is needed"),
     _habit(r";[ \t]*", ", ", "entries in one line are separated by `,`"),
     _habit(r"\b(?:else[ \t]+if|elseif|elsif)\b", "elif", "KCL writes `elif` for `else if`"),
+    _habit(
+        r"^(\s*[\w$]+)[ \t]*:[ \t]*&([\w-]+)[ \t]+(\S.*)$",
+        r"\1 = \3",
+        "there are no anchors: `_\\2 = ...` gives a value a name, which others use",
+    ),
+    _habit(
+        r"^(\s*[\w$]+)[ \t]*:[ \t]*\*(\w+)[ \t]*$",
+        r"\1 = \2",
+        "there are no aliases: what `_\\2 = ...` gives a name is used by that name",
+    ),
     _habit(r"^(\s*)class\b", r"\1schema", "KCL writes `schema` for `class`"),
     _habit(
         r"^(\s*)(?:type|struct|interface)[ \t]+(\w+)(?:[ \t]+struct)?[ \t]*:?$",

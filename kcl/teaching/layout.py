@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,7 +13,11 @@ from kcl.teaching.view import TAB, Change, Remedy, View, nearby
 _HEADER = pattern(r"\s*(?:schema|mixin|protocol|rule|if|elif|else|check)\b")
 _ATTRIBUTE = pattern(r"\s*\w+\??\s*:")
 _ITEM = pattern(r"(\s*)- +(\S.*?)\s*$")
-_KEY_ALONE = pattern(r"(\s*)(?:[\w$-]+|\"[^\"]*\"|'[^']*')\s*:\s*$")
+_KEY_ALONE = pattern(r"(\s*)(?:[\w$-]+|\"[^\"]*\"|'[^']*')\s*:(?:\s*&[\w-]+)?\s*$")
+_ANCHORED = pattern(r"&[\w-]+\s+(?=\S)")
+_ALIAS = pattern(r"\*([A-Za-z_]\w*)$")
+_MERGED = pattern(r"(\s*)<<\s*:\s*\*([A-Za-z_]\w*)\s*$")
+_ANCHORS = pattern(r"^\s*(?:- +)?(?:[\w$-]+|<<)\s*:\s*[&*][\w-]+", re.MULTILINE)
 _PLAIN_KEY = pattern(r"(?:[\w$-]+|\"[^\"]*\"|'[^']*')\s*:(?:\s|$)")
 _NUMBER = pattern(rf"-?\d[\d_]*(?:\.\d+)?(?:{'|'.join(UNITS)})?$")
 _MOST_LEVELS: Final = 8
@@ -132,12 +137,13 @@ def _yaml_blocks(view: View, line: int) -> Iterator[Remedy]:
     for head in reversed(heads):
         changes, has_items = _nested(view, head)
         if changes:
-            yield Remedy(_nesting("key: ", has_items), tuple(changes))
+            anchors = _about_anchors(view, head)
+            yield Remedy(_nesting("key: ", has_items) + anchors, tuple(changes))
             if not view.indent(head):  # outside of all braces
                 opening, *others = changes
                 colon = view.text.rindex(":", view.starts[head], opening.start)
                 assigned = Change(colon, opening.end, f" ={opening.text}")
-                yield Remedy(_nesting("key = ", has_items), (assigned, *others))
+                yield Remedy(_nesting("key = ", has_items) + anchors, (assigned, *others))
 
 
 def _bracketed_items(view: View, line: int) -> Iterator[Remedy]:
@@ -158,6 +164,14 @@ def _nesting(key: str, has_items: bool) -> str:
     return f"what is nested is written in braces, `{key}{{...}}`: indentation alone does not nest"
 
 
+def _about_anchors(view: View, head: int) -> str:
+    """What is said of the anchors and aliases in a block, "" where it has none."""
+    last = view.block(head)
+    if not _ANCHORS.search(view.text[view.starts[head] : view.starts[last] + len(view.line(last))]):
+        return ""
+    return "; there are no anchors: `_base = {...}` gives a value a name, `**_base` and `_base` use it"
+
+
 def _is_head(view: View, line: int) -> bool:
     text = view.text[view.starts[line] : view.code_end(line)]
     item = _ITEM.match(text)
@@ -171,13 +185,15 @@ def _nested(view: View, head: int) -> tuple[list[Change], bool]:
     if first is None:
         return [], False
     end = view.code_end(head)
+    start = view.text.rindex(":", view.starts[head], end) + 1
     if _ITEM.match(view.line(first)) and view.indent(first) >= depth:
         last, changes = _items(view, first)
-        return [Change(end, end, " ["), *changes, _closing(view, last, depth, "]")], True
-    if view.indent(first) > depth and _PLAIN_KEY.match(view.line(first).lstrip()):
+        return [Change(start, end, " ["), *changes, _closing(view, last, depth, "]")], True
+    line = view.line(first)
+    if view.indent(first) > depth and (_PLAIN_KEY.match(line.lstrip()) or _MERGED.match(line)):
         last = view.block(head)
         changes, has_items = _entries(view, first, last)
-        return [Change(end, end, " {"), *changes, _closing(view, last, depth, "}")], has_items
+        return [Change(start, end, " {"), *changes, _closing(view, last, depth, "}")], has_items
     return [], False
 
 
@@ -212,6 +228,9 @@ def _value_quoted(view: View, line: int) -> list[Change]:
     """YAML writes texts without quotes."""
     start, end = view.starts[line], view.code_end(line)
     text = view.text[start:end]
+    merged = _MERGED.match(text)
+    if merged is not None:
+        return [Change(start + merged.end(1), end, f"**{merged[2]}")]
     key = _PLAIN_KEY.match(text.lstrip())
     if key is None:
         return []
@@ -227,6 +246,12 @@ def _quoted(view: View, start: int, end: int) -> list[Change]:
         return []
     known = {"true": "True", "false": "False", "null": "None", "~": "None"}.get(value)
     start += len(view.text[start:end]) - len(view.text[start:end].lstrip())
+    anchored = _ANCHORED.match(value)
+    if anchored is not None:
+        return [Change(start, start + anchored.end(), ""), *_quoted(view, start + anchored.end(), end)]
+    alias = _ALIAS.match(value)
+    if alias is not None:
+        return [Change(start, start + len(value), alias[1])]
     return [Change(start, start + len(value), known or f'"{value}"')]
 
 

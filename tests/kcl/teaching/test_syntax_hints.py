@@ -53,6 +53,18 @@ _MENDED = [
     ("a:\n- 1\nb = 1\n", "`key = [...]`", "a = [\n1\n]\nb = 1\n"),
     ("a:\n  b: 1\nc = 1\n", "`key = {...}`", "a = {\n  b: 1\n}\nc = 1\n"),
     ("a = {\n    b:\n        c: x\n}\n", "nested is written in braces", 'a = {\n    b: {\n        c: "x"\n    }\n}\n'),
+    (
+        "a = {\n    b: &x\n        c: &y d\n        e: *y\n}\n",
+        "there are no anchors",
+        'a = {\n    b: {\n        c: "d"\n        e: y\n    }\n}\n',
+    ),
+    (
+        "a = {\n    f:\n        <<: *x\n        g: 1\n}\n",
+        "there are no anchors",
+        "a = {\n    f: {\n        **x\n        g: 1\n    }\n}\n",
+    ),
+    ("a: &x 5\nb = 1\n", "`_x = ...` gives a value a name", "a = 5\nb = 1\n"),
+    ("a: *x\nb = 1\n", "there are no aliases", "a = x\nb = 1\n"),
     ('a: "x"\nb: 1\nc = 2\n', "outside of braces", 'a = "x"\nb = 1\nc = 2\n'),
     ("a = True && False\n", "`and`", "a = True and False\n"),
     ("a = True || False\n", "`or`", "a = True or False\n"),
