@@ -40,6 +40,8 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return current("completed", "Completed")
     if phase == "Failed":
         return _ended(live)
+    if phase == "Unknown":
+        return in_progress("its node does not tell of it", reason="Unknown", evidence="phase Unknown")
     return hopeless(live, objects) or _restarting(live, now) or _starting(live, objects) or _readiness(live, objects)
 
 

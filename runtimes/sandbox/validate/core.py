@@ -539,7 +539,9 @@ def _pod_ranges(causes: Causes, spec: Object) -> None:
 
 def node_update(causes: Causes, new: Object, old: Object) -> None:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
-    held, given = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
+    held, given, first = before.get("podCIDRs") or [], spec.get("podCIDRs") or [], spec.get("podCIDR")
+    if first and given[:1] != [first]:
+        given = [first]  # who changes the one range that older clients know means the list, too
     text = 'node updates may not change {} except from "" to valid'
     if held and len(held) != len(given):
         causes.forbidden("spec.podCIDRs", text.format("podCIDR"))

@@ -168,6 +168,13 @@ RESTART = "Waiting for user to (re-)start a pod"
             "0/1",
             id="not available, and says nothing of ready",
         ),
+        pytest.param(
+            live("Pod", "v1", {"nodeName": "n"}, {"phase": "Unknown"}),
+            Status.IN_PROGRESS,
+            "Unknown",
+            "its node does not tell of it",
+            id="a pod that nobody tells of",
+        ),
         *(
             pytest.param(
                 live("Run", "x.example/v1", {}, {"conditions": [condition(type_, value, "Why", "said"), *others]}),

@@ -159,6 +159,12 @@ def test_what_is_fixed_and_what_counts(cluster: Cluster) -> None:
     assert cluster.patch(drivers, None, "d.example", {"spec": {"podInfoOnMount": True}})["metadata"]["generation"] == 1
 
 
+def test_a_node_keeps_its_range(cluster: Cluster) -> None:
+    cluster.create("nodes", None, {"metadata": {"name": "n"}, "spec": {"podCIDR": "10.1.0.0/24"}})
+    with pytest.raises(ApiError, match="may not change podCIDR"):
+        cluster.patch("nodes", None, "n", {"spec": {"podCIDR": "10.2.0.0/24"}})
+
+
 def test_namespaces_have_preconditions_of_the_store_and_may_leave_orphans(cluster: Cluster) -> None:
     made = cluster.create("namespaces", None, {"metadata": {"name": "doomed"}})
     resource = cluster.resources.of_kind("", "v1", "Namespace")
