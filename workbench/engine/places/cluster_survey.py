@@ -60,8 +60,9 @@ _CORRECT_FIELD = "correct the field, or what it refers to"
 _WHO_CHANGES = "a mutating webhook or policy, most likely"
 _MOST_NAMED = 4
 AT_ONCE = 10
-_WORKERS = 4 * AT_ONCE  # more than have a turn: some of them wait until they may ask again
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
+_WORKERS = 4 * AT_ONCE
+"""More than have a turn: some of them wait until they may ask again."""
 _IN_A_ROW = 8
 """So many resources are looked at until others get a turn: answers of the cluster, and keys of a screen."""
 
