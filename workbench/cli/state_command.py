@@ -54,6 +54,8 @@ def list_(
             if state.resources:
                 context.output.table(kept_state.COLUMNS, kept_state.rows(state))
             context.output.lines(kept_state.summary(state, context.output.glyphs))
+    if state.is_doubtful:
+        click.get_current_context().exit(ExitCode.DIFF_FAILED)
 
 
 @command.command("show")

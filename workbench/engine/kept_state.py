@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kcl.records import dataclass, field
 from runtimes.base import Body, FieldPath, Resource, ResourceId, RuntimeType, StateEntry, StateRecord
@@ -37,7 +37,8 @@ class KeptResource:
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """`lineage` is empty where there is no state yet. `absent` are configured resources that it does not have."""
+    """`lineage` is empty where there is no state yet. `absent` are configured resources that it does not have, `lost`
+    those that the last release made there: `unread` says why releases are not known, empty where they are."""
 
     stack: str
     where: str
@@ -47,6 +48,13 @@ class KeptState:
     absent: tuple[ResourceId, ...] = ()
     problem: str = ""
     """Why it is not known what is configured, empty where it is."""
+    lost: tuple[ResourceId, ...] = ()
+    unread: str = ""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether there is more than the state has, or may be, and no state that tells."""
+        return bool(self.lost) or bool(self.unread and not self.lineage)
 
     def find(self, text: str) -> KeptResource:
         """Returns the one of this id, `TYPE/NAME` or terraform address. Raises `NotInState`."""
@@ -65,16 +73,23 @@ def read(
     problem: str,
     seal: Seal,
     sensitive: Mapping[ResourceId, tuple[FieldPath, ...] | None],
+    released: Collection[ResourceId],
+    unread: str,
 ) -> KeptState:
-    """Masks what a state has. `sensitive` are the paths that providers named, None for those that nobody asked yet:
-    of these all is masked that may be secret by its looks."""
+    """Masks what a state has. `released` is what the last release made, `unread` why that is not known.
+
+    `sensitive` are the paths that providers named, None for those that nobody asked yet: of these all is masked that
+    may be secret by its looks.
+    """
     wanted = {each.id: each for each in terraform(configured)} if configured is not None else {}
     resources = tuple(
         _resource(each, None if configured is None else each.live.id in wanted, seal, sensitive)
         for each in record.entries
     )
-    absent = tuple(each for each in wanted if each not in {one.id for one in resources})
-    return KeptState(stack, record.where, record.lineage, record.serial, resources, absent, problem)
+    there = {each.id for each in resources}
+    lost = tuple(each for each in released if each not in there)
+    absent = tuple(each for each in wanted if each not in there and each not in lost)
+    return KeptState(stack, record.where, record.lineage, record.serial, resources, absent, problem, lost, unread)
 
 
 def _resource(

@@ -44,12 +44,18 @@ def notes(each: KeptResource) -> Iterator[str]:
 def summary(found: KeptState, glyphs: Glyphs) -> Iterator[Line]:
     """Yields where the state is, how much it has, and what is not known."""
     if not found.lineage and not found.resources:
-        yield line(Span("no state yet", Tone.STRONG), Span(f" in {found.where}", Tone.MUTED))
+        said = "nothing" if found.is_doubtful else "no state yet"
+        yield line(Span(said, Tone.STRONG), Span(f" in {found.where}", Tone.MUTED))
     else:
         count = f"{len(found.resources)} resource{'s' if len(found.resources) != 1 else ''}"
         yield line(Span(count, Tone.STRONG), Span(f" in {found.where}, serial {found.serial}", Tone.MUTED))
     for each in found.absent:
         yield line(Span(f"{glyphs.finding} configured, and not in it: {each}", Tone.WARN))
+    for each in found.lost:
+        yield line(Span(f"{glyphs.unknown} the last release made it, and it is not in this state: {each}", Tone.BAD))
+    if found.unread:
+        said = f"{found.unread}: whether releases made more is not known"
+        yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
     if found.problem:
         said = f"{found.problem}: what is configured is not known"
         yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
@@ -78,13 +84,14 @@ def document(found: KeptState, only: KeptResource | None = None) -> dict[str, An
     return {
         "apiVersion": "wb/v1",
         "kind": "TerraformState",
-        "status": "unknown" if found.problem else "ok" if found.lineage else "empty",
+        "status": "unknown" if found.problem or found.is_doubtful else "ok" if found.lineage else "empty",
         "stack": found.stack,
         "where": found.where,
         "lineage": found.lineage or None,
         "serial": found.serial,
-        "unknown": [found.problem] if found.problem else [],
+        "unknown": [each for each in (found.problem, found.unread) if each],
         "absent": [str(each) for each in found.absent],
+        "lost": [str(each) for each in found.lost],
         "resources": [
             {
                 "id": str(each.id),

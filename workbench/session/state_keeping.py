@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from workbench.project import TERRAFORM_PLACE, Stack
 from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
-    from runtimes.base import StateKeeper, StateMove, StateRecord, WorkspacePlanRequest
+    from runtimes.base import ResourceId, StateKeeper, StateMove, StateRecord, WorkspacePlanRequest
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.kept_state import KeptResource, KeptState
     from workbench.engine.plan import Plan
@@ -27,7 +27,8 @@ class StateKeeping(Changing):
         may not be contacted or run.
         """
         keeper, request, spec, problem = await self._keeper(stack, inputs)
-        return self._kept(stack, await keeper.record(request), spec, problem)
+        record = await keeper.record(request)
+        return self._kept(stack, record, spec, problem, *await self._released_there(stack))
 
     async def plan_forget(
         self,
@@ -77,7 +78,7 @@ class StateKeeping(Changing):
         keeper, request, spec, problem = await self._keeper(stack, inputs)
         moved = await keeper.move_state(request)
         self._told(stack, "move state", moved.record.where)
-        return self._kept(stack, moved.record, spec, problem), moved
+        return self._kept(stack, moved.record, spec, problem, *await self._released_there(stack)), moved
 
     async def unlock_state(self, stack: Stack, lock: str, inputs: CompileInputs | None = None) -> None:
         """Takes a lock of the backend away whose holder is gone; `lock` is the id that terraform names."""
@@ -108,7 +109,28 @@ class StateKeeping(Changing):
             return opened, WorkspacePlanRequest(()), None, problem
         return opened, (await desired(spec, {})).request(spec, Recorded()), spec, problem
 
-    def _kept(self, stack: Stack, record: StateRecord, spec: Spec | None, problem: str) -> KeptState:
+    async def _released_there(self, stack: Stack) -> tuple[Collection[ResourceId], str]:
+        """Returns what the last release made in the workspace, and why that is not known, empty where it is."""
+        from runtimes.base import RuntimeFailure
+        from workbench.engine.errors import ReleaseFailure
+        from workbench.engine.release import in_workspace
+
+        try:
+            history = await self.history(stack)
+        except (ReleaseFailure, RuntimeFailure) as error:
+            return (), str(error)
+        unread = [*(each.message for each in history.problems), *(each.message for each in history.gaps)]
+        return tuple(in_workspace(history.latest)), unread[0] if unread else ""
+
+    def _kept(
+        self,
+        stack: Stack,
+        record: StateRecord,
+        spec: Spec | None,
+        problem: str,
+        released: Collection[ResourceId],
+        unread: str,
+    ) -> KeptState:
         from kcl.records import replace
         from runtimes.base import Resource, RuntimeType
         from workbench.engine.kept_state import read
@@ -122,7 +144,7 @@ class StateKeeping(Changing):
         resources = tuple(Resource(each.live.id, RuntimeType.TERRAFORM, each.live.body) for each in record.entries)
         sensitive = self._workspace().recorded_sensitive(stack, replace(known, resources=resources))
         seal = Seal.random().knowing(self._secrets | known.secrets, rules)
-        return read(record, name, spec, problem, seal, sensitive)
+        return read(record, name, spec, problem, seal, sensitive, released, unread)
 
     def _refuse_read_only(self, stack: Stack) -> None:
         from workbench.engine.errors import Refused

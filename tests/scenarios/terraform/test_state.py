@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from tests.scenarios.terraform.orders import PASSWORD, STACK, Orders, apply, release
 from workbench.exit_codes import ExitCode
+from workbench.project import StackPath
+from workbench.release.store import ReleaseStore
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +34,16 @@ async def test_the_state_is_listed_shown_and_moved(orders: Orders) -> None:
         assert shown.code == 0 and "size_gb: 20" in shown.out and PASSWORD not in shown.text, shown.text
     unknown = await orders.wb("state", "show", STACK, "sandbox_database/odrers")
     assert unknown.code == ExitCode.ERROR and "it has sandbox_" in unknown.err
+
+    folder = ReleaseStore(orders.state_dir, orders.root).workspace_folder(StackPath.parse(STACK))
+    aside = folder.rename(orders.home / "aside")  # as on a machine that never applied the stack
+    elsewhere = await orders.wb("state", "list", STACK)
+    assert elsewhere.code == ExitCode.DIFF_FAILED and "no state yet" not in elsewhere.out, elsewhere.text
+    assert "made it, and it is not in this state: sandbox:sandbox:sandbox_database:orders" in elsewhere.out
+    document = json.loads((await orders.wb("state", "list", STACK, "-o", "json")).out)
+    assert document["status"] == "unknown" and len(document["lost"]) == 2
+    shutil.rmtree(folder, ignore_errors=True)
+    aside.rename(folder)
 
     orders.edit("base/base.k", 'username = "orders"', "username = orders2")
     broken = await orders.wb("state", "list", STACK)
