@@ -133,9 +133,10 @@ def _described() -> str:
     facts: list[tuple[str, Stamp | None]] = []
     pending = [here]
     while pending:
-        for each in os.scandir(pending.pop()):
-            if each.name.endswith((".py", ".marshal")):
-                facts.append((each.path, stamp_as_it_is(each.path)))
-            elif "." not in each.name and each.name != "__pycache__":
-                pending.append(each.path)
+        with os.scandir(pending.pop()) as entries:
+            for each in entries:
+                if each.name.endswith((".py", ".marshal")):
+                    facts.append((each.path, stamp_as_it_is(each.path)))
+                elif "." not in each.name and each.name != "__pycache__":
+                    pending.append(each.path)
     return blake2b(marshal.dumps((sorted(facts), MAGIC_NUMBER, sys.version), 2), digest_size=20).hexdigest()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 
 from kcl import whole_file
 from kcl.memo.digest import blake2b
@@ -122,10 +123,12 @@ class Store:
         """When used, size and path of each file that was written here, unfinished ones included."""
         found = []
         try:
-            for each in os.scandir(self.folder):
-                if ".entry" in each.name and each.is_file(follow_symlinks=False):
-                    facts = each.stat(follow_symlinks=False)
-                    found.append((facts.st_mtime, facts.st_size, each.path))
+            with os.scandir(self.folder) as entries:
+                for each in entries:
+                    if ".entry" in each.name and each.is_file(follow_symlinks=False):
+                        with suppress(FileNotFoundError):  # another thread or process has just removed or renamed it
+                            facts = each.stat(follow_symlinks=False)
+                            found.append((facts.st_mtime, facts.st_size, each.path))
         except OSError:
             return found
         return found

@@ -3,8 +3,10 @@
 Nothing is changed in place but the container the caller owns: `merge_entry` writes into its first argument, `unite`
 returns a new value that shares what it did not touch.
 
-Merging into a schema instance builds a new instance from everything either side was given, so defaults that depend on
-a merged attribute follow, and the schema's checks run again.
+Merging into a schema instance by `|`, and into one that is an attribute's default, builds a new instance from all that
+either side was given, so defaults that depend on a merged attribute follow, and the schema's checks run again. Entries
+of one literal are only put together, as officially: other attributes stay as they were computed, nothing is checked
+again, and an attribute that the schema does not declare is accepted.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from kcl.evaluator.value import (
 )
 
 _MOST_SITES = 8
+_IDEMPOTENT: Final = 1  # two unlike values of one key conflict
+_RESOLVED: Final = 2  # an instance that is changed is built again
 _NONE: Final[Mapping[str, int]] = {}
 
 
@@ -64,7 +68,7 @@ def bit_or(left: Value, right: Value, origin: Span | None) -> Value:
         return left
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
         try:
-            return _unite_containers(left, right, True, origin)
+            return _unite_containers(left, right, _IDEMPOTENT | _RESOLVED, origin)
         except _Conflict as conflict:
             raise conflict.failure() from None
     raise ValueFailure(f"unsupported operand type(s) for |: '\"{kind(left)}\"' and '\"{kind(right)}\"'")
@@ -85,7 +89,7 @@ def merge_entry(
         target.sites[key] = sites
         return
     try:
-        _merge_entry(target, key, value, operator, index, sites, True, origin)
+        _merge_entry(target, key, value, operator, index, sites, _IDEMPOTENT, origin)
     except _Conflict as conflict:
         raise conflict.failure() from None
 
@@ -93,7 +97,7 @@ def merge_entry(
 def merge_all(target: KDict, delta: KDict, origin: Span | None) -> None:
     """Merges every entry of `delta`, as `**delta` in a configuration literal does."""
     try:
-        _merge_all(target, delta, True, origin)
+        _merge_all(target, delta, _IDEMPOTENT, origin)
     except _Conflict as conflict:
         raise conflict.failure() from None
 
@@ -104,7 +108,7 @@ def configured(default: Value, config: KDict, key: str, origin: Span | None) -> 
     if default is not UNDEFINED:
         dict.__setitem__(holder, key, default)
     try:
-        _merge_entry(holder, key, config[key], config.operator(key), config.index(key), (), False, origin)
+        _merge_entry(holder, key, config[key], config.operator(key), config.index(key), (), _RESOLVED, origin)
     except _Conflict as conflict:
         raise conflict.failure() from None
     return holder.get(key, UNDEFINED)
@@ -142,32 +146,33 @@ def _brief(value: Value) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool, int, float)) else str(value)
 
 
-def _unite(left: Value, right: Value, idempotent: bool, origin: Span | None) -> Value:
+def _unite(left: Value, right: Value, rules: int, origin: Span | None) -> Value:
     """The merge of two values under one key: containers merge, anything else gives way to the right."""
     if left is None or left is UNDEFINED:
         return right
     if right is None or right is UNDEFINED:
         return left
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
-        return _unite_containers(left, right, idempotent, origin)
+        return _unite_containers(left, right, rules, origin)
     return right
 
 
-def _unite_containers(left: Value, right: Value, idempotent: bool, origin: Span | None) -> Value:
+def _unite_containers(left: Value, right: Value, rules: int, origin: Span | None) -> Value:
     if left is right:
         return left
     if isinstance(left, KDict) and isinstance(right, KDict):
         if isinstance(left, SchemaInstance) or isinstance(right, SchemaInstance):
-            return _unite_instances(left, right, idempotent, origin)
+            together = _unite_instances if rules & _RESOLVED else _put_together
+            return together(left, right, rules, origin)
         result = left.copy()
-        _merge_all(result, right, idempotent, origin)
+        _merge_all(result, right, rules, origin)
         return result
     if isinstance(left, list) and isinstance(right, list):
-        return _unite_lists(left, right, idempotent, origin)
+        return _unite_lists(left, right, rules, origin)
     raise ValueFailure(f'union failure, expect "{kind(left)}", got "{kind(right)}"')
 
 
-def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | None) -> KList:
+def _unite_lists(left: Value, right: Value, rules: int, origin: Span | None) -> KList:
     result = KList(left)
     left_sites, right_sites = getattr(left, "sites", None), getattr(right, "sites", None)
     if left_sites is not None or right_sites is not None:
@@ -179,7 +184,7 @@ def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | Non
                 result.sites.append(right_sites[index] if right_sites else ())
             continue
         try:
-            result[index] = _unite(left[index], item, idempotent, origin)
+            result[index] = _unite(left[index], item, rules, origin)
         except _Conflict as conflict:
             conflict.path.append(f"list[{index}]")
             raise
@@ -188,7 +193,7 @@ def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | Non
     return result
 
 
-def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span | None) -> Value:
+def _unite_instances(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
     # What else an instance has are its defaults, which are computed again; those that the right side names count.
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
     keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
@@ -197,9 +202,9 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
         for key, value in right.items():
             if key in keys:
                 operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
-                _merge_entry(config, key, value, operator, index, sites, idempotent, origin)
+                _merge_entry(config, key, value, operator, index, sites, rules, origin)
     else:
-        _merge_all(config, right, idempotent, origin)
+        _merge_all(config, right, rules, origin)
     if list(config) != list(keys):
         ordered = KDict({key: config[key] for key in keys if key in config})
         ordered.sites = config.sites
@@ -218,6 +223,30 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
     return schema.rebuild(config, args, kwargs, place)
 
 
+def _put_together(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
+    """An instance with what both sides hold, in the order of the left one and then of the right one."""
+    if isinstance(left, SchemaInstance):
+        result = left.copy()
+    else:
+        assert isinstance(right, SchemaInstance)
+        result = SchemaInstance(right.schema)
+        result.update(left)
+        result.holder, result.sites = left.holder, dict(left.sites) if left.sites else None
+        result.operators = dict(left.operators) if left.operators else None
+        result.indexes = dict(left.indexes) if left.indexes else None
+        result.args, result.kwargs, result.required, result.origin = (
+            right.args,
+            right.kwargs,
+            right.required,
+            right.origin,
+        )
+    given = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
+    given.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
+    _merge_all(result, right, rules, origin)
+    result.config_keys = tuple(given)
+    return result
+
+
 def _part(whole: KDict, keys: Iterable[str]) -> KDict:
     """A copy of some entries, as far as there are such."""
     part = KDict({key: whole[key] for key in keys if key in whole})
@@ -229,11 +258,11 @@ def _part(whole: KDict, keys: Iterable[str]) -> KDict:
     return part
 
 
-def _merge_all(target: KDict, delta: KDict, idempotent: bool, origin: Span | None) -> None:
+def _merge_all(target: KDict, delta: KDict, rules: int, origin: Span | None) -> None:
     operators, indexes = delta.operators or _NONE, delta.indexes or _NONE
     for key, value in delta.items():
         operator, index, sites = operators.get(key, UNION), indexes.get(key), delta.sites_of(key)
-        _merge_entry(target, key, value, operator, index, sites, idempotent, origin)
+        _merge_entry(target, key, value, operator, index, sites, rules, origin)
 
 
 def _merge_entry(
@@ -243,7 +272,7 @@ def _merge_entry(
     operator: int,
     index: int | None,
     sites: Sites,
-    idempotent: bool,
+    rules: int,
     origin: Span | None,
 ) -> None:
     if operator != UNION or target.operators is not None:
@@ -256,7 +285,7 @@ def _merge_entry(
             if target.indexes is None:
                 target.indexes = {}
             target.indexes[key] = index
-        _merge_item(target, key, value, operator, index, sites, idempotent, origin)
+        _merge_item(target, key, value, operator, index, sites, rules, origin)
     elif key not in target:
         if operator == INSERT and (value is None or value is UNDEFINED):
             value = KList()
@@ -270,10 +299,10 @@ def _merge_entry(
         _record(target, key, joined_sites(sites, target.sites_of(key)))
     else:
         present = target[key]
-        if idempotent and not subsumes(value, present):
+        if rules & _IDEMPOTENT and not subsumes(value, present):
             raise _Conflict(key, present, value)
         try:
-            dict.__setitem__(target, key, _unite(present, value, idempotent, origin))
+            dict.__setitem__(target, key, _unite(present, value, rules, origin))
         except _Conflict as conflict:
             conflict.path.append(key)
             raise
@@ -288,7 +317,7 @@ def _merge_item(
     operator: int,
     index: int,
     sites: Sites,
-    idempotent: bool,
+    rules: int,
     origin: Span | None,
 ) -> None:
     """An entry written `key[index] operator value`: changes one item of a list, or inserts before it."""
@@ -313,10 +342,10 @@ def _merge_item(
         if operator == OVERRIDE:
             items[place] = value
         else:
-            if idempotent and not subsumes(value, items[place]):
+            if rules & _IDEMPOTENT and not subsumes(value, items[place]):
                 raise _Conflict(f"{key}[{index}]", items[place], value)
             try:
-                items[place] = _unite(items[place], value, idempotent, origin)
+                items[place] = _unite(items[place], value, rules, origin)
             except _Conflict as conflict:
                 conflict.path.append(key)
                 raise

@@ -43,7 +43,8 @@ def found(path: str, cwd: str, *, recursive: bool) -> list[str]:
 def files_in(folder: str, shown: str, *, recursive: bool) -> Iterator[str]:
     """The files in a folder as `found` answers them, `shown` being what messages call it. Raises `NoFiles`."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda each: each.name)
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda each: each.name)
     except OSError as problem:
         raise NoFiles(f"{harmless(shown)}: {problem.strerror}") from None
     for each in entries:

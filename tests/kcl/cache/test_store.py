@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,31 @@ def test_clearing_leaves_nothing_and_tells_what_was_there(store: Store) -> None:
     assert store.clear() == (1, len(b"kclcache1\n") + 32 + len(b"content"))
     assert store.usage() == (0, 0)
     assert foreign.exists()
+
+
+def test_an_entry_that_vanishes_while_they_are_listed_hides_no_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        store.write(f"k{number}", b"content")
+    opened: list[Iterator[os.DirEntry[str]]] = []
+
+    @contextmanager
+    def racing(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with scandir(folder) as listed:
+            opened.append(remove_first(listed))
+            yield opened[0]
+
+    def remove_first(listed: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+        for number, each in enumerate(listed):
+            if number == 0:
+                os.unlink(each.path)
+            yield each
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", racing)
+    assert store.usage()[0] == 2
+    assert len(opened) == 1
 
 
 def test_many_processes_write_one_entry_and_it_is_always_whole(store: Store) -> None:

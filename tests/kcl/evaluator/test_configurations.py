@@ -18,6 +18,39 @@ def test_entries_of_one_key_merge_within_a_configuration(values: Values) -> None
     assert values(program)["a"] == {"x": {"b": 1, "c": 2, "d": 3}, "l": [1, 2], "y": 2}
 
 
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ("o: {y = 1}\n    o: P {a = 2}", {"y": 1, "a": 2, "b": 3, "c": 4}),
+        ("o: P {a = 2}\n    o: {y = 1}", {"a": 2, "b": 3, "c": 4, "y": 1}),
+        ("o: P {a = 2}\n    o.b = 1", {"a": 2, "b": 1, "c": 4}),
+        ("o: P {a = 2}\n    o: {a = -1}", {"a": -1, "b": 3, "c": 4}),
+        ("o: {a = 1, b = 1}\n    o: P {a = 2}", {"a": 2, "b": 3, "c": 4}),
+        ("o: [P {a = 2}]\n    o: [{b = 1}]", [{"a": 2, "b": 1, "c": 4}]),
+        ("**{o = P {a = 2}}\n    o: {b = 1}", {"a": 2, "b": 1, "c": 4}),
+        ("o: R {a = 2, b = 1}\n    o: P {a = 2}", {"a": 2, "b": 3, "c": 4, "d": 2}),
+        ("o: P {a = 2} | {b = 1}", {"a": 2, "b": 1, "c": 2}),
+    ],
+)
+def test_an_instance_beside_entries_of_its_key_is_not_built_again(
+    values: Values, entries: str, expected: object
+) -> None:
+    schemas = """
+schema P:
+    a: int
+    b: int = 3
+    c: int = b + 1
+    check:
+        a > 0
+schema R(P):
+    d: int = c
+"""
+    found = values(f"{schemas}q = {{\n    {entries}\n}}\n")["q"]["o"]
+    assert found == expected
+    if isinstance(found, dict) and isinstance(expected, dict):
+        assert list(found) == list(expected)
+
+
 def test_none_and_undefined_never_erase_in_a_merge(values: Values) -> None:
     assert values("a = {x = 1} | {x: None} | {x: Undefined}\n") == {"a": {"x": 1}}
 
