@@ -9,6 +9,7 @@ schema does not name are pruned, all else stays as it was sent.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Collection, Iterable
@@ -136,7 +137,7 @@ def _check(kind: KindSchema, body: Any, reader: _Reader) -> DecodeResult:
     else:
         made = reader.read(kind.type, body, "", _Place((), ""), kind.type.go)
         if not isinstance(made, dict):
-            raise DecodeError(f"cannot unmarshal {_json_kind(body)} into Go value of type {kind.type.go}")
+            raise DecodeError(f"cannot unmarshal {json_kind(body)} into Go value of type {kind.type.go}")
     if reader.error is not None:
         raise DecodeError(reader.error)
     metadata = body.get("metadata")
@@ -166,7 +167,8 @@ class _Place:
         return f"Go struct field {self.struct}.{'.'.join(self.path)}" if self.path else "Go value"
 
 
-def _json_kind(value: object) -> str:
+def json_kind(value: object) -> str:
+    """What Go's decoder calls a value."""
     match value:
         case bool():
             return "bool"
@@ -200,7 +202,7 @@ class _JsonTexts:
     """Messages of the JSON decoder."""
 
     def wrong(self, value: object, target: str, form: str, place: _Place) -> str:
-        found = _json_kind(value)
+        found = json_kind(value)
         if found == "number" and target in ("int32", "int64", "int"):
             found = f"number {value}"
         return f"json: cannot unmarshal {found} into {place.text()} of type {target}"
@@ -352,24 +354,34 @@ class _Reader:
                     return self._bytes(value, place)
                 case "time" | "micro-time":
                     if not isinstance(value, str):
-                        return self._wrong(value, "string", "string", place)
+                        return self._end(self.texts.wrong(value, "string", "string", place))
                     return time_text(value, micro=form == "micro-time")
         except ValueError as error:
+            message = str(error)
+            if form != "byte":
+                return self._end(message)
             if self.error is None:
-                self.error = str(error)
+                self.error = message
             return None
         return value
 
+    def _end(self, message: str) -> None:
+        """What a type says of itself is told rather than the wrong types before it."""
+        if isinstance(self.texts, _JsonTexts):
+            raise DecodeError(message)
+        if self.error is None:
+            self.error = message
+
     def _int_or_string(self, value: Any, place: _Place) -> Any:
         """Read as JSON by both readers, the one for patched objects without knowing where it is."""
-        if isinstance(self.texts, _JsonTexts):
-            return self._number("int32", value, place, "int32")
+        at = place if isinstance(self.texts, _JsonTexts) else _Place((), "")
         reader = _Reader(_JsonTexts())
-        made = reader._number("int32", value, _Place((), ""), "int32")
-        self.error = self.error or reader.error
-        return made
+        made = reader._number("int32", value, at, "int32")
+        return made if reader.error is None else self._end(reader.error)
 
     def _bytes(self, value: Any, place: _Place) -> Any:
+        if isinstance(value, list) and isinstance(self.texts, _JsonTexts):
+            return self._byte_list(value, place)
         if not isinstance(value, str):
             return self._wrong(value, "[]uint8", "slice", place)
         cleaned = value.replace("\n", "").replace("\r", "")
@@ -379,6 +391,19 @@ class _Reader:
             prefix = "error decoding from json: " if isinstance(self.texts, _RestoreTexts) else ""
             raise ValueError(f"{prefix}illegal base64 data at input byte {bad}")
         return cleaned
+
+    def _byte_list(self, value: list[Any], place: _Place) -> str:
+        """Bytes as a list of numbers, which Go's decoder takes, too."""
+        read = bytearray()
+        for each in value:
+            is_byte = isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 256
+            if is_byte or each is None:
+                read.append(each or 0)
+            elif isinstance(each, int | float) and not isinstance(each, bool) and self.error is None:
+                self.error = f"json: cannot unmarshal number {each} into {place.text()} of type uint8"
+            else:
+                self._wrong(each, "uint8", "uint8", place)
+        return base64.b64encode(read).decode()
 
 
 def _bad_base64(text: str) -> int | None:
@@ -459,6 +484,8 @@ def _is_left_out(value: Any, member: Field) -> bool:
 
 def _is_empty(value: Any, member: Field) -> bool:
     """Empty as `omitempty` means it: false, 0, "", no elements; a struct never is."""
+    if member.type.format == "raw":
+        return False
     if isinstance(value, dict):
         return not value and not _is_struct(member.type)
     if member.type.format in ("quantity", "int-or-string", "time", "micro-time", "duration"):
@@ -526,6 +553,7 @@ def _emptied(type_: Type, value: Any) -> Any:
             continue
         member = type_.map.fields.get(name)
         is_open = member is not None and not member.pointer and not _is_struct(member.type)
+        is_open = is_open and member is not None and member.type.format != "raw"
         if inner in ([], {}) and is_open:
             out[name] = None
         else:
@@ -554,7 +582,7 @@ def _zero_element(type_: Type, go: str) -> Any:
 def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
     """What came twice is told of first, then what is in the metadata, in the schema, in embedded objects."""
     if not isinstance(body, dict):
-        raise DecodeError(f"json: cannot unmarshal {_json_kind(body)} into Go value of type map[string]interface {{}}")
+        raise DecodeError(f"json: cannot unmarshal {json_kind(body)} into Go value of type map[string]interface {{}}")
     _note_duplicates(body, "", reader)
     metadata = _custom_metadata(body["metadata"], reader) if "metadata" in body else None
     schema = kind.type.schema if isinstance(kind.type.schema, dict) else {PRESERVE: True}
@@ -608,13 +636,26 @@ RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]
 LAYOUT = ("2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", "Z07:00")
 
 
+def _escaped(text: str) -> str:
+    """As Go's times are quoted: by bytes, where they are not plain."""
+    return "".join(
+        chr(byte)
+        if 0x20 <= byte < 0x80 and byte not in b'"\\'
+        else f"\\{chr(byte)}"
+        if byte in b'"\\'
+        else f"\\x{byte:02x}"
+        for byte in text.encode(errors="surrogatepass")
+    )
+
+
 def time_text(text: str, *, micro: bool) -> str:
     """A time in UTC as the server writes it: with seconds, or with microseconds. Raises ValueError."""
     layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
     match = RFC3339.fullmatch(text)
     if match is None:
         rest, wanted = _where_time_fails(text)
-        raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
+        shown, rest = _escaped(text), _escaped(rest)
+        raise ValueError(f'parsing time "{shown}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
     if micro and match[7] is None:
         raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{match[8]}" as ".000000"')
     try:

@@ -316,7 +316,7 @@ def _limited(limited: Object) -> None:
     _fill(limited, lendablePercent=0)
 
 
-@_for("io.k8s.api.resource.v1.ExactDeviceRequest")
+@_for("io.k8s.api.resource.v1.ExactDeviceRequest", "io.k8s.api.resource.v1.DeviceSubRequest")
 def _device_request(request: Object) -> None:
     _fill(request, allocationMode="ExactCount")
     if request["allocationMode"] == "ExactCount" and not request.get("count"):

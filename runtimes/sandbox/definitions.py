@@ -32,10 +32,9 @@ def create(definition: Object) -> list[Cause]:
     causes = Causes()
     spec, names = definition["spec"], definition["spec"].get("names") or {}
     required = f"{names.get('plural', '')}.{spec.get('group', '')}"
-    if definition["metadata"].get("name") != required:
-        causes.invalid(
-            "metadata.name", definition["metadata"].get("name", ""), 'must be spec.names.plural+"."+spec.group'
-        )
+    name = definition["metadata"].get("name")
+    if name and name != required:
+        causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     _spec(causes, spec)
     parts.approved(causes, definition)
     _stored_versions(causes, definition)

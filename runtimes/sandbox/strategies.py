@@ -39,6 +39,7 @@ class Server:
     dry_run: bool = False
 
 
+CERTIFICATE_REQUESTS = ("certificates.k8s.io", "certificatesigningrequests")
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"  # an annotation of DaemonSets, counted by the server
 
 Create = Callable[[Object, Server], None]
@@ -110,6 +111,8 @@ def prepare_subresource(resource: Resource, subresource: str, new: Object, old: 
             return new
         case "resize":
             return _prepare_resize(resource, new, old)
+        case "approval":
+            return _prepare_approval(resource, new, old, server)
         case "ephemeralcontainers":
             result: Object = copied(old)
             _keep(result["metadata"], new["metadata"], "managedFields")
@@ -131,6 +134,31 @@ def _prepare_resize(resource: Resource, new: Object, old: Object) -> Object:
                 _keep(container, asked.get(container["name"], container), part)
     _count_generation(resource, result, old)
     return result
+
+
+def _prepare_approval(resource: Resource, new: Object, old: Object, server: Server) -> Object:
+    """Only what was decided: the conditions."""
+    result = copied(old)
+    result["metadata"] = new["metadata"]
+    status = result.setdefault("status", {})
+    _keep(status, new.get("status") or {}, "conditions")
+    _date_conditions(result, old, server)
+    return result  # type: ignore[no-any-return]  # copied keeps the shape
+
+
+def _date_conditions(new: Object, old: Object, server: Server) -> None:
+    before = (old.get("status") or {}).get("conditions") or []
+    for condition in (new.get("status") or {}).get("conditions") or ():
+        condition["lastUpdateTime"] = condition.get("lastUpdateTime") or server.now
+        since = next(
+            (
+                each.get("lastTransitionTime")
+                for each in before
+                if (each.get("type"), each.get("status")) == (condition.get("type"), condition.get("status"))
+            ),
+            None,
+        )
+        condition["lastTransitionTime"] = condition.get("lastTransitionTime") or since or server.now
 
 
 def prepare_status_update(resource: Resource, new: Object, old: Object, server: Server) -> Object:
@@ -155,6 +183,8 @@ def prepare_status_update(resource: Resource, new: Object, old: Object, server: 
     elif resource.storage == ("apps", "daemonsets"):
         count = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
         result["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = count
+    elif resource.storage == CERTIFICATE_REQUESTS:
+        _date_conditions(result, old, server)
     elif resource.storage == ("", "pods") and not (result.get("status") or {}).get("qosClass"):
         _keep(result.setdefault("status", {}), old.get("status") or {}, "qosClass")
     return result  # type: ignore[no-any-return]  # copied keeps the shape
@@ -475,6 +505,26 @@ def _create_node(node: Object, server: Server) -> None:
     (node.get("spec") or {}).pop("configSource", None)
 
 
+def _create_limit_range(obj: Object, server: Server) -> None:
+    """One without a name gets one that nobody else has."""
+    obj["metadata"]["name"] = obj["metadata"].get("name") or server.rng.uid()
+
+
+def _create_device_class(obj: Object, server: Server) -> None:
+    obj.get("spec", {}).pop("extendedResourceName", None)  # alpha in this version
+
+
+def _create_api_service(obj: Object, server: Server) -> None:
+    if not (obj.get("spec") or {}).get("service"):
+        said = {"reason": "Local", "message": "Local APIServices are always available"}
+        condition = {"type": "Available", "status": "True", "lastTransitionTime": server.now, **said}
+        obj["status"] = {"conditions": [condition]}
+
+
+def _update_certificate_request(new: Object, old: Object, server: Server) -> None:
+    _keep(new, old, "spec")
+
+
 def _update_node(new: Object, old: Object, server: Server) -> None:
     _create_node(new, server)
 
@@ -487,6 +537,9 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "persistentvolumes"): _create_volume,
     ("", "persistentvolumeclaims"): _create_claim,
     ("", "nodes"): _create_node,
+    ("resource.k8s.io", "deviceclasses"): _create_device_class,
+    ("apiregistration.k8s.io", "apiservices"): _create_api_service,
+    ("", "limitranges"): _create_limit_range,
     ("batch", "jobs"): _create_job,
     ("coordination.k8s.io", "leases"): _create_lease,
     ("apps", "daemonsets"): _create_daemon_set,
@@ -497,6 +550,7 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "namespaces"): _update_namespace,
     ("", "secrets"): _update_secret,
     ("", "nodes"): _update_node,
+    CERTIFICATE_REQUESTS: _update_certificate_request,
     ("coordination.k8s.io", "leases"): _update_lease,
     ("apps", "daemonsets"): _update_daemon_set,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _update_definition,

@@ -107,6 +107,8 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     admission.mutate(review)
     _begin_life(state, call, stored)
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
+    if resource.storage == strategies.CERTIFICATE_REQUESTS:
+        stored.setdefault("spec", {}).update(call.user.info())
     _check_new(state, call, stored)
     admission.check(replace(review, name=stored["metadata"]["name"]))
     _judge(state, replace(call, name=stored["metadata"]["name"]), stored, None)

@@ -572,6 +572,14 @@ _ROWS: Mapping[tuple[str, str], Row] = {
     ],
     ("scheduling.k8s.io", "priorityclasses"): _priority_class,
     ("resource.k8s.io", "resourceclaims"): lambda o, now: [o["metadata"]["name"], _claim_state(o), _age(o, now)],
+    ("certificates.k8s.io", "certificatesigningrequests"): lambda o, now: [
+        o["metadata"]["name"],
+        _age(o, now),
+        o["spec"].get("signerName") or _NONE,
+        o["spec"].get("username", ""),
+        duration(o["spec"]["expirationSeconds"]) if o["spec"].get("expirationSeconds") else _NONE,
+        _decision(o),
+    ],
     ("coordination.k8s.io", "leases"): lambda o, now: [
         o["metadata"]["name"],
         (o.get("spec") or {}).get("holderIdentity", ""),
@@ -592,6 +600,16 @@ _ROWS: Mapping[tuple[str, str], Row] = {
         next((c["status"] for c in _status(o).get("conditions") or () if c["type"] == "Dangling"), "?"),
     ],
 }
+
+
+def _decision(request: Object) -> str:
+    """Whether a certificate was granted, and whether it was made."""
+    status = _status(request)
+    said = [condition["type"] for condition in status.get("conditions") or ()]
+    words = [word for word in ("Approved", "Denied") if word in said][:1] or ["Pending"]
+    words += ["Failed"] if "Failed" in said else []
+    words += ["Issued"] if status.get("certificate") else []
+    return ",".join(words)
 
 
 def _claim_state(claim: Object) -> str:

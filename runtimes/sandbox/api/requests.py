@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote
 from kcl.records import dataclass, field
 from runtimes.base.documents import DocumentError
 from runtimes.sandbox.api import protobuf, yaml_bodies
-from runtimes.sandbox.decode import DecodeError, YamlBody, check, parse_json
+from runtimes.sandbox.decode import DecodeError, YamlBody, check, json_kind, parse_json
 from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid
 from runtimes.sandbox.limits import check_values
 from runtimes.sandbox.schema.registry import Registry
@@ -216,6 +216,16 @@ def read_object(content: bytes, content_type: str, kind: str, needs_kind: bool =
     `needs_kind`: it must say what it is, as custom resources must.
     """
     body = _read(content, content_type, kind)
+    if body is None:
+        body = {}
+    if not isinstance(body, dict):
+        struct = (
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        why = f"json parse error: json: cannot unmarshal {json_kind(body)} into Go value of type {struct}"
+        raise _unrecognized(kind, f"{why} ({_summary(content)})")
+    if not needs_kind and media_type(content_type) != "application/vnd.kubernetes.protobuf":
+        _check_said(body, content, kind)
     if needs_kind and not body.get("kind"):
         text = content.decode(errors="replace")
         why = f"Object 'Kind' is missing in '{text}' ({_summary(content)})"
@@ -223,6 +233,25 @@ def read_object(content: bytes, content_type: str, kind: str, needs_kind: bool =
     if needs_kind and "apiVersion" not in body:
         body["apiVersion"] = ""
     return body
+
+
+def _check_said(body: dict[str, Any], content: bytes, kind: str) -> None:
+    """Kind and version are read before all else: 400 if they cannot be."""
+    shown = f"({_summary(content)})"
+    for name, value in body.items():
+        if name in ("apiVersion", "kind") and value is not None and not isinstance(value, str):
+            why = f"json: cannot unmarshal {json_kind(value)} into Go struct field .{name} of type string"
+            raise _unrecognized(kind, f"json parse error: {why} {shown}")
+    version = body.get("apiVersion") or ""
+    if version.count("/") > 1:
+        why = f"unexpected GroupVersion string: {version} {shown}"
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}")
+    if version.startswith("/"):
+        body["apiVersion"] = version[1:]
+    elif version.endswith("/"):
+        text = content.decode(errors="replace")
+        why = f"Object 'apiVersion' is missing in '{text}'"
+        raise bad_request(f'{body.get("kind") or kind} in version "" cannot be handled as a {kind}: {why}')
 
 
 def _summary(content: bytes) -> str:
@@ -278,14 +307,6 @@ def _read_json(content: bytes, kind: str) -> Any:
         body = parse_json(content)
     except DecodeError as error:
         raise _unrecognized(kind, f"json parse error: {error} {shown}") from error
-    if not isinstance(body, dict):
-        name = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}.get(type(body), "null")
-        struct = (
-            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        )
-        raise _unrecognized(
-            kind, f"json parse error: json: cannot unmarshal {name} into Go value of type {struct} {shown}"
-        )
     return body
 
 
@@ -314,7 +335,5 @@ def _read_yaml(content: bytes, kind: str) -> Any:
     except DocumentError as error:
         why = f"{yaml_bodies.message(error)} ({_summary(content)})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
-    if not isinstance(body, dict):
-        raise _unrecognized(kind, "the body is not an object")
-    problems = yaml_bodies.repeated(content)
+    problems = yaml_bodies.repeated(content) if isinstance(body, dict) else []
     return YamlBody(body, problems) if problems else body

@@ -49,11 +49,15 @@ _WITH_STATUS = {
     ("storage.k8s.io", "VolumeAttachment"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
     ("apiregistration.k8s.io", "APIService"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("resource.k8s.io", "ResourceClaim"),
 }
+_OF_APPROVAL = FieldSet.of(("spec",), ("status", "certificate"))
 _OF_STATUS = {
     ("", "Pod"): FieldSet.of(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ("apps", "Deployment"): FieldSet.of(("spec",), ("metadata", "labels")),
     ("storage.k8s.io", "VolumeAttachment"): FieldSet.of(("metadata",), ("spec",)),
+    ("resource.k8s.io", "ResourceClaim"): FieldSet.of(("metadata",), ("spec",)),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): FieldSet.of(("metadata",), ("spec",)),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): FieldSet.of(("metadata",), ("spec",)),
     ("apiregistration.k8s.io", "APIService"): FieldSet.of(("metadata",), ("spec",)),
@@ -65,6 +69,8 @@ def fields(kind: KindSchema, subresource: str | None, *, has_status: bool) -> Fi
     key = (kind.group, kind.kind)
     if subresource == "status":
         return _OF_STATUS.get(key, SPEC)
+    if subresource == "approval":
+        return _OF_APPROVAL
     if subresource and subresource != "finalize":
         return NOTHING
     return STATUS if key in _WITH_STATUS or (kind.is_custom and has_status) else NOTHING

@@ -14,9 +14,11 @@ from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.validate import (
     admission_policies,
     autoscaling,
+    certificate_requests,
     cluster_kinds,
     core,
     custom,
+    devices,
     events,
     job_status,
     jobs,
@@ -55,6 +57,7 @@ class Rules:
 
     on_update: the parts a changed object goes through, of "full" (metadata and check, as a new one), "check", "meta"
     (what of the metadata may change) and "change". Some go through the same part twice, and its causes come twice.
+    late_meta: the metadata of a new object is looked at only if nothing else is wrong.
     """
 
     check: Check = _nothing
@@ -63,7 +66,9 @@ class Rules:
     namespaced: bool = True
     on_update: str = "meta change"
     own_finalizers: bool = True
+    late_meta: bool = False
     status: Check = _nothing
+    approval_change: ChangeCheck = _no_change
     status_change: ChangeCheck = _no_change
 
 
@@ -167,7 +172,7 @@ RULES: dict[tuple[str, str], Rules] = {
     ("", "ReplicationController"): Rules(
         workloads.replication_controller, on_update="full meta check", status=workloads.controller_status
     ),
-    ("", "Event"): Rules(events.event, name=segment_name, on_update="check", own_finalizers=False),
+    ("", "Event"): Rules(events.event, name=segment_name, on_update="check", own_finalizers=False, late_meta=True),
     ("apps", "Deployment"): Rules(workloads.deployment, _deployment_change, status=workloads.deployment_status),
     ("apps", "ReplicaSet"): Rules(workloads.replica_set, _replica_set_change, status=workloads.replica_set_status),
     ("apps", "StatefulSet"): Rules(
@@ -234,6 +239,22 @@ RULES: dict[tuple[str, str], Rules] = {
         cluster_kinds.priority_level, namespaced=False, on_update="meta check"
     ),
     ("networking.k8s.io", "ServiceCIDR"): Rules(cluster_kinds.service_cidr, namespaced=False, on_update="meta check"),
+    ("networking.k8s.io", "IPAddress"): Rules(
+        cluster_kinds.ip_address, name=cluster_kinds.ADDRESS_NAME, namespaced=False, on_update="meta check"
+    ),
+    ("apiregistration.k8s.io", "APIService"): Rules(
+        cluster_kinds.api_service, name=segment_name, namespaced=False, on_update="meta check"
+    ),
+    ("certificates.k8s.io", "CertificateSigningRequest"): Rules(
+        certificate_requests.certificate_request,
+        namespaced=False,
+        on_update="meta",
+        status_change=certificate_requests.certificate_status,
+        approval_change=certificate_requests.certificate_approval,
+    ),
+    ("resource.k8s.io", "ResourceClaim"): Rules(devices.resource_claim, devices.same_spec, status=devices.claim_status),
+    ("resource.k8s.io", "ResourceClaimTemplate"): Rules(devices.claim_template, devices.same_spec),
+    ("resource.k8s.io", "DeviceClass"): Rules(devices.device_class, namespaced=False, on_update="meta check"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Rules(
         admission_policies.policy, namespaced=False, on_update="meta check"
     ),
@@ -262,8 +283,11 @@ def create(kind: KindSchema, obj: Object) -> list[Cause]:
         if kind.is_custom:
             _custom(causes, kind, obj, None)
         return causes
-    _built_in_meta(causes, metadata, rules)
+    if not rules.late_meta:
+        _built_in_meta(causes, metadata, rules)
     rules.check(causes, obj)
+    if rules.late_meta and not causes:
+        _built_in_meta(causes, metadata, rules)
     return causes
 
 
@@ -289,6 +313,10 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
         meta.object_meta_update(causes, after, before)
         rules.status(causes, new)
         rules.status_change(causes, new, old)
+        return causes
+    if subresource == "approval":
+        meta.object_meta_update(causes, after, before)
+        rules.approval_change(causes, new, old)
         return causes
     if subresource == "resize":
         pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)

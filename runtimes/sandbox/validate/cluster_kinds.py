@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from runtimes.sandbox.validate import names
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.volumes import csi_driver
@@ -57,3 +59,53 @@ def service_cidr(causes: Causes, obj: Object) -> None:
         causes.required("spec.cidrs", "at least one CIDR required")
     for index, cidr in enumerate(cidrs):
         causes.invalid_each(f"spec.cidrs[{index}]", cidr, names.cidr(cidr))
+
+
+def _strict_address(value: str) -> list[str]:
+    parts = value.split(".")
+    if len(parts) == 4 and all(part.isdecimal() for part in parts) and any(len(p) > 1 and p[0] == "0" for p in parts):
+        return ["must not have leading 0s"]
+    return names.ip_address(value)
+
+
+ADDRESS_NAME: Final = names.named_by(_strict_address)
+
+
+def ip_address(causes: Causes, obj: Object) -> None:
+    parent = (obj.get("spec") or {}).get("parentRef")
+    if parent is None:
+        causes.required("spec.parentRef")
+        return
+    for name in ("resource", "name"):
+        if not parent.get(name):
+            causes.required(f"spec.parentRef.{name}")
+
+
+_HIGHEST_GROUP: Final = 20_000
+_HIGHEST_VERSION: Final = 1_000
+
+
+def api_service(causes: Causes, obj: Object) -> None:
+    spec, name = obj.get("spec") or {}, (obj.get("metadata") or {}).get("name")
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    if name and name != f"{version}.{group}":
+        causes.invalid("metadata.name", name, f'must be `spec.version+"."+spec.group`: "{version}.{group}"')
+    if not group and version != "v1":
+        causes.required("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    if group:
+        causes.invalid_each("spec.group", group, names.subdomain(group))
+    causes.invalid_each("spec.version", version, names.label_1035(version))
+    for field, highest in (("groupPriorityMinimum", _HIGHEST_GROUP), ("versionPriority", _HIGHEST_VERSION)):
+        value = spec.get(field) or 0
+        if not 0 < value <= highest:
+            causes.invalid(f"spec.{field}", value, f"must be positive and less than {highest}")
+    service = spec.get("service")
+    if service is not None:
+        for part in ("namespace", "name"):
+            if not service.get(part):
+                causes.required(f"spec.service.{part}")
+        if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+            causes.invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
+    elif spec.get("insecureSkipTLSVerify"):
+        text = "local APIServices may not have insecureSkipTLSVerify"
+        causes.invalid("spec.insecureSkipTLSVerify", True, text)

@@ -346,9 +346,11 @@ def disruption_budget(causes: Causes, obj: Object) -> None:
 
 
 def controller_revision(causes: Causes, obj: Object) -> None:
+    causes.nonnegative("revision", obj.get("revision"))
     if obj.get("data") is None:
         causes.required("data", "data is mandatory")
-    causes.nonnegative("revision", obj.get("revision"))
+    elif not isinstance(obj["data"], dict):
+        causes.required("data", "data must be a valid JSON object")
 
 
 def controller_revision_update(causes: Causes, new: Object, old: Object) -> None:

@@ -89,6 +89,18 @@ def test_faults_in_base64_are_placed_as_go_places_them(text: str, at: int) -> No
         decode.check(SECRET, {"data": {"k": text}})
 
 
+def test_bytes_may_come_as_a_list_of_numbers() -> None:
+    assert decode.check(SECRET, {"data": {"k": [104, 105, None]}}).object["data"] == {"k": "aGkA"}
+    with pytest.raises(decode.DecodeError, match=r"cannot unmarshal number 300 into .*Secret\.data of type uint8$"):
+        decode.check(SECRET, {"data": {"k": [300, "x"]}})
+
+
+def test_what_a_type_says_of_itself_is_told_before_wrong_types_that_came_earlier() -> None:
+    spec = {"containers": [{"image": 1, "resources": {"limits": {"cpu": "x"}}}]}
+    with pytest.raises(decode.DecodeError, match=r"^quantities must match"):
+        decode.check(POD, {"spec": spec})
+
+
 @pytest.mark.parametrize("text", ["[", '{"a":', ""])
 def test_a_cut_off_body_says_so(text: str) -> None:
     with pytest.raises(decode.DecodeError, match=r"^unexpected end of JSON input$"):

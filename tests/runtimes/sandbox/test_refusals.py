@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from datetime import UTC, datetime
 from typing import Any
 
@@ -250,3 +251,22 @@ def test_older_names_of_tables_are_answered_in_kind() -> None:
     assert shown["apiVersion"] == shown["rows"][0]["object"]["apiVersion"] == "meta.k8s.io/v1beta1"
     with pytest.raises(ApiError):
         negotiate("application/*")
+
+
+def test_a_certificate_is_granted_by_its_own_path_and_for_good(cluster: Cluster) -> None:
+    requests, granted = "certificatesigningrequests.certificates.k8s.io", {"type": "Approved", "status": "True"}
+    pem = b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE REQUEST-----\n").decode()
+    spec = {"request": pem, "signerName": "a.example/x", "usages": ["client auth"]}
+    made = cluster.create(requests, None, {"metadata": {"name": "c"}, "spec": spec})
+    assert made["spec"]["username"] == "system:apiserver"
+    with pytest.raises(ApiError, match='may not add a condition of type "Approved"'):
+        cluster.patch(requests, None, "c", {"status": {"conditions": [granted]}}, "merge", subresource="status")
+    done = cluster.patch(requests, None, "c", {"status": {"conditions": [granted]}}, "merge", subresource="approval")
+    assert done["status"]["conditions"][0]["lastTransitionTime"] == "2026-01-02T00:00:00Z"
+    with pytest.raises(ApiError, match='may not remove a condition of type "Approved"'):
+        cluster.patch(requests, None, "c", {"status": {"conditions": []}}, "merge", subresource="approval")
+
+
+def test_a_limit_without_a_name_gets_one(cluster: Cluster) -> None:
+    made = cluster.create("limitranges", "default", {"metadata": {}, "spec": {"limits": []}})
+    assert made["metadata"]["name"]

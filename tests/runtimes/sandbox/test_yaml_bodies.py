@@ -92,3 +92,24 @@ def test_an_apply_is_refused_only_where_it_is_strict() -> None:
         '  line 4: key "a" already set in map\n  line 5: key "name" already set in map\n'
         '  line 9: key "x" already set in map'
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"- a", r"json parse error: json: cannot unmarshal array into Go value of type struct .* \(2d2061\)$"),
+        (b"kind: 1", r"cannot unmarshal number into Go struct field \.kind of type string \(6b696e643a2031\)$"),
+        (b'{"apiVersion":"a/b/c"}', r'type ConfigMap\): unexpected GroupVersion string: a/b/c \(\{"api.*\}\)$'),
+        (b'{"apiVersion":"v1/"}', r"^ConfigMap in version \"\" cannot be .*: Object 'apiVersion' is missing in '\{"),
+    ],
+)
+def test_kind_and_version_are_read_before_all_else(body: bytes, message: str) -> None:
+    """As a kube-apiserver 1.34.3 answered."""
+    with pytest.raises(ApiError, match=message):
+        read_object(body, "application/yaml", "ConfigMap")
+
+
+def test_nothing_is_read_as_an_object_without_members() -> None:
+    for body in (b"", b"null"):
+        assert read_object(body, "application/yaml", "ConfigMap") == {}
+    assert read_object(b'{"apiVersion":"/v1"}', "application/json", "ConfigMap") == {"apiVersion": "v1"}
