@@ -184,7 +184,13 @@ def _priority(review: Review) -> None:
         )
     spec["priority"] = value
     policy = (chosen or {}).get("preemptionPolicy") or "PreemptLowerPriority"
-    spec.setdefault("preemptionPolicy", policy)
+    if spec.get("preemptionPolicy") not in (None, policy):
+        raise _refuse(
+            review,
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name",
+        )
+    spec["preemptionPolicy"] = policy
 
 
 def _runtime_class(review: Review) -> None:

@@ -306,7 +306,8 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
         raise _refused(service, f"spec.ipFamilies[{at}]", '"IPv6"', "not configured on this cluster")
     had = old["spec"].get("clusterIP") if old is not None else None
     if not spec.get("clusterIP"):
-        address = free_address(server.store, server.rng)
+        # a trial is not worth a search: it shows the network's own address
+        address = str(SERVICE_NETWORK[0]) if server.dry_run else free_address(server.store, server.rng)
         if address is None:
             raise ApiError(
                 500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full"
@@ -364,9 +365,10 @@ def _allocate_node_ports(service: Object, old: Object | None, server: Server) ->
     own = {port.get("nodePort") for port in (old["spec"].get("ports") or () if old else ())}
     used = used_node_ports(server.store) - own
     chosen: set[int] = set()
+    taken: set[tuple[str, int]] = set()
     given = [(port.get("protocol", "TCP"), port["nodePort"]) for port in _ports(service) if port.get("nodePort")]
     twice = next((each for at, each in enumerate(given) if each in given[:at]), None)
-    if twice is not None:
+    if twice is not None and not server.dry_run:
         raise ApiError(500, "", f"duplicate nodePort: {{{twice[0]} {twice[1]}}}")
     for index, port in enumerate(service["spec"].get("ports") or ()):
         asked = port.get("nodePort")
@@ -376,14 +378,15 @@ def _allocate_node_ports(service: Object, old: Object | None, server: Server) ->
             assert found is not None, "the sandbox holds fewer Services than node ports"
             port["nodePort"] = found
             chosen.add(found)
-        elif asked not in NODE_PORTS:
+        elif asked not in NODE_PORTS and not server.dry_run:
             last = NODE_PORTS.stop - 1
             why = f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS.start}-{last}"
             raise _refused(service, field, str(asked), why)
-        elif asked in used:
+        elif asked in used or (port.get("protocol", "TCP"), asked) in taken:
             raise _refused(service, field, str(asked), "provided port is already allocated")
         else:
             chosen.add(asked)
+            taken.add((port.get("protocol", "TCP"), asked))
 
 
 # --- Others ---

@@ -20,12 +20,14 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 def wanted_form(accept: str) -> str:
-    """The media type to answer `/api` and `/apis` in: plain JSON or an aggregated one. Raises 406."""
+    """The media type to answer `/api` and `/apis` in: plain JSON or YAML, or an aggregated one. Raises 406."""
     for clause in accept.split(",") if accept else ("*/*",):
         type_, *parameters = [part.strip() for part in clause.split(";")]
         pairs = {part for part in parameters if "=" in part and not part.startswith("q=")}
         if type_ in ("application/json", "*/*", "application/*") and not pairs:
             return "application/json"
+        if type_ == "application/yaml" and not pairs:
+            return type_
         wanted = {"g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
         if type_ == "application/json" and wanted <= pairs:
             return AGGREGATED

@@ -17,10 +17,11 @@ from runtimes.sandbox.api.handlers import Request
 from runtimes.sandbox.api.replies import Representation
 from runtimes.sandbox.api.requests import Address, Query, address, segments
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, method_not_allowed
+from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, bad_request, method_not_allowed
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.resources import Resource, version_order
 from runtimes.sandbox.state import version_of
+from runtimes.sandbox.validate.names import path_segment
 from runtimes.sandbox.writing import User
 
 log = logging.getLogger(__name__)
@@ -99,13 +100,13 @@ class Gateway:
                 return _json(discovery.version())
             case ["api"]:
                 form = discovery.wanted_form(accept)
-                body = discovery.core_versions() if form == replies.JSON else discovery.aggregated_core()
-                return _json(body, form)
+                body = discovery.aggregated_core() if form == discovery.AGGREGATED else discovery.core_versions()
+                return replies.response(replies.Reply(200, body), form)
             case ["apis"]:
                 form = discovery.wanted_form(accept)
-                if form == replies.JSON:
-                    return _json(discovery.group_list(resources))
-                return _json(discovery.aggregated_groups(resources), form)
+                is_whole = form == discovery.AGGREGATED
+                body = discovery.aggregated_groups(resources) if is_whole else discovery.group_list(resources)
+                return replies.response(replies.Reply(200, body), form)
             case ["apis", name]:
                 group = discovery.group(resources, name)
                 return replies.plain_not_found() if group is None else _negotiated(group, accept)
@@ -160,6 +161,9 @@ class Gateway:
             if not known or known[0].is_custom:
                 return self._missing_version(place) if not known else replies.plain_not_found()
             raise handlers.no_resource()
+        problems = path_segment(place.name)
+        if problems:
+            raise bad_request(f"Name parameter invalid: {json.dumps(place.name)}: {';'.join(problems)}")
         wanted = self._wanted(incoming, place, lists)
         request = Request(
             self.cluster,

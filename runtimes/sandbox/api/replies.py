@@ -79,6 +79,9 @@ _BOOLEANS_OF_OLD = frozenset(
 class _Dumper(yaml.SafeDumper):
     """Quotes with double marks only, as the real server's YAML does."""
 
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
     def choose_scalar_style(self) -> str:
         style: str = super().choose_scalar_style()
         value = self.event.value if isinstance(self.event, yaml.ScalarEvent) else ""

@@ -45,7 +45,7 @@ class Address:
 
 def segments(raw_path: str) -> list[str] | None:
     """The path's parts without a slash at its end; None if one of them is empty."""
-    parts = [unquote(part) for part in raw_path.lstrip("/").split("/")]
+    parts = unquote(raw_path).lstrip("/").split("/")
     if parts and parts[-1] == "":
         parts.pop()
     return None if "" in parts else parts

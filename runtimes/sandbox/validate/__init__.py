@@ -76,6 +76,8 @@ def _pod(causes: Causes, obj: Object) -> None:
     pods.pod_spec(causes, obj.get("spec") or {}, "spec", is_pod=True)
     if (obj.get("spec") or {}).get("ephemeralContainers") and not (obj.get("metadata") or {}).get("resourceVersion"):
         causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
+    if (obj.get("spec") or {}).get("nodeName") and (obj.get("spec") or {}).get("schedulingGates"):
+        causes.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
 def _pod_change(causes: Causes, new: Object, old: Object) -> None:

@@ -70,10 +70,10 @@ def _sysctls(causes: Causes, given: list[Object], path: str) -> None:
 def container(causes: Causes, context: Object, path: str) -> None:
     _ids(causes, context, path, ("runAsUser", "runAsGroup"))
     _one_of(causes, context, "procMount", ("Default", "Unmasked"), path)
+    _profile(causes, context, "seccompProfile", _SECCOMP, path)
     if context.get("allowPrivilegeEscalation") is False:
         _no_escalation(causes, context, path)
     _windows(causes, context.get("windowsOptions"), f"{path}.windowsOptions")
-    _profile(causes, context, "seccompProfile", _SECCOMP, path)
     _profile(causes, context, "appArmorProfile", "AppArmor", path)
 
 

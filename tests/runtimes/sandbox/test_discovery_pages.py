@@ -64,6 +64,12 @@ def connection() -> Iterator[http.client.HTTPConnection]:
         ("HEAD", "/apis/apps/v1", "*/*", 405, "application/json"),
         ("POST", "/apis/apps/v1beta1", "*/*", 404, "application/json"),
         ("GET", "/apis/apps/v1", "application/yaml", 200, "application/yaml"),
+        ("GET", "/api", "application/yaml", 200, "application/yaml"),
+        ("GET", "/apis", "application/yaml", 200, "application/yaml"),
+        ("GET", "/api", "application/*", 200, "application/json"),
+        ("GET", "/api/v1/namespaces/default/pods/%2e%2e", "*/*", 400, "application/json"),
+        ("GET", "/api/v1/namespaces/default/pods/a%25b", "*/*", 400, "application/json"),
+        ("GET", "/api/v1/namespaces/default/pods/a%2fb", "*/*", 404, "application/json"),
         ("GET", "/apis/none.example/v1", "text/html", 404, "text/plain; charset=utf-8"),
     ],
 )
@@ -74,3 +80,9 @@ def test_pages_are_had_by_the_methods_that_a_real_server_lets(
     answer = connection.getresponse()
     answer.read()
     assert (answer.status, answer.headers["Content-Type"]) == (status, kind)
+
+
+def test_a_page_in_yaml_says_twice_what_is_there_twice(connection: http.client.HTTPConnection) -> None:
+    connection.request("GET", "/apis/apps", headers={"Authorization": "Bearer t", "Accept": "application/yaml"})
+    text = connection.getresponse().read().decode()
+    assert text.count("groupVersion: apps/v1") == 2 and "&" not in text

@@ -270,3 +270,26 @@ def test_a_certificate_is_granted_by_its_own_path_and_for_good(cluster: Cluster)
 def test_a_limit_without_a_name_gets_one(cluster: Cluster) -> None:
     made = cluster.create("limitranges", "default", {"metadata": {}, "spec": {"limits": []}})
     assert made["metadata"]["name"]
+
+
+def test_a_trial_of_a_service_takes_no_address_and_looks_for_ports_that_are_taken(cluster: Cluster) -> None:
+    def tried(name: str, **spec: Any) -> Any:
+        body = {"metadata": {"name": name}, "spec": spec}
+        return cluster.create("services", "default", body, dry_run=True)["spec"]
+
+    assert {tried(name, ports=[{"port": 80}])["clusterIP"] for name in ("a", "b")} == {"10.0.0.0"}
+    ports = [{"port": port, "nodePort": 30005, "name": f"p{port}"} for port in (80, 81)]
+    assert tried("a", type="NodePort", ports=[{"port": 80, "nodePort": 1}])["ports"][0]["nodePort"] == 1
+    with pytest.raises(ApiError, match=r"spec\.ports\[1\]\.nodePort: .* port is already allocated"):
+        tried("a", type="NodePort", ports=ports)
+
+
+def test_a_pod_cannot_choose_what_its_priority_class_says(cluster: Cluster) -> None:
+    body = {"metadata": {"name": "p"}, "spec": {**POD, "preemptionPolicy": "Never"}}
+    with pytest.raises(ApiError, match="computed PreemptLowerPriority from the given PriorityClass name"):
+        cluster.create("pods", "default", body)
+
+
+def test_a_pod_that_is_held_back_has_no_node(cluster: Cluster) -> None:
+    spec = {**POD, "nodeName": "n", "schedulingGates": [{"name": "a.example/x"}]}
+    assert causes(cluster, "pods", {"spec": spec}) == ["spec.nodeName"]
