@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import assert_never
+from collections.abc import Callable, Container, Sequence
+from typing import TypeVar, assert_never
 
 from kcl.diagnostics import Code
 from kcl.evaluator.attributes import sites_of
@@ -26,6 +26,8 @@ from kcl.syntax import ast
 
 # Adds to the configuration being built.
 Step = Callable[[Environment, KDict], None]
+
+_Fact = TypeVar("_Fact")
 
 OPERATORS = {ast.ConfigOp.UNION: UNION, ast.ConfigOp.OVERRIDE: OVERRIDE, ast.ConfigOp.INSERT: INSERT}
 SITE_KINDS = {
@@ -400,8 +402,11 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
         kept = [triple for triple in triples if not chosen(environment, triple) or truthy(body(environment))]
         if isinstance(value, dict):
             result = KDict([(key, item) for _, key, item in kept])
-            if isinstance(value, KDict) and value.sites:
-                result.sites = {key: value.sites[key] for key in result if key in value.sites}
+            if isinstance(value, KDict):
+                # Officially a copy that entries are taken out of: those left merge by the operator they have.
+                result.sites = _of_keys(value.sites, result)
+                result.operators = _of_keys(value.operators, result)
+                result.indexes = _of_keys(value.indexes, result)
             return result
         if isinstance(value, list):
             sites = [sites_of(value, index) for _, index, _ in kept] if getattr(value, "sites", None) else None
@@ -417,6 +422,10 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
             return run_filter
         case _:
             assert_never(node.op)
+
+
+def _of_keys(facts: dict[str, _Fact] | None, keys: Container[str]) -> dict[str, _Fact] | None:
+    return ({key: fact for key, fact in facts.items() if key in keys} or None) if facts else None
 
 
 def _map(

@@ -149,6 +149,13 @@ f = all x in [1, -1] {x > 0 if x > 0}
     assert values(program) == {"a": True, "b": True, "c": [2, 4], "d": [1, 3], "e": {"q": 2}, "f": True}
 
 
+def test_what_a_filter_leaves_merges_as_it_was_written(values: Values, finding: Values) -> None:
+    assert values("a = {k = 9, **(filter x, v in {j = 1, k = 2} {v > 1})}\n") == {"a": {"k": 2}}
+    assert values("a = {k = [9], **(filter x, v in {j = [1], k += [2]} {x != 'j'})}\n") == {"a": {"k": [9, 2]}}
+    conflict = finding("a = {k = 9, **(filter x, v in {j: 1, k: 2} {v > 1})}\n")
+    assert conflict[1].startswith("conflicting values on the attribute 'k'")
+
+
 def test_unpacking_takes_nothing_from_nothing(values: Values) -> None:
     assert values("a = {**None, **{x = 1}, **Undefined}\nb = [*None, *[1], *Undefined]\n") == {"a": {"x": 1}, "b": [1]}
 
