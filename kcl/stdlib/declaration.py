@@ -24,6 +24,7 @@ from kcl.stdlib.access import Access
 
 _SIGNATURE: Final = pattern(r"(?P<name>\w+)\((?P<params>.*)\)\s*->\s*(?P<result>.+)", re.DOTALL)
 _TEXT: Final = frozenset({str})
+_WRITTEN_OUT: Final = frozenset({"join_host_port"})  # officially with the value as text, so never with none
 _PARAMETER: Final = pattern(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
@@ -41,13 +42,19 @@ class Parameter:
         """Whether `value` says nothing: None or Undefined for an optional parameter that could not hold them."""
         return not self.required and self.accepted is not None and (value is None or value is UNDEFINED)
 
-    def taken(self, value: Value, *, strict: bool) -> Value:
+    def is_no_text(self, value: Value) -> bool:
+        """Whether a string is needed, and this is none."""
+        return self.accepted == _TEXT and type(value) is not str
+
+    def taken(self, value: Value, *, strict: bool, reads_all: bool) -> Value:
         """`value` as the function gets it. Raises ValueFailure when it is of another type.
 
         Unless `strict`, None and Undefined are the empty string where a string is needed: official functions of
-        modules take them so, and checks on optional attributes rely on it.
+        modules take them so, and checks on optional attributes rely on it. With `reads_all` so is all else that is
+        no string.
         """
-        if not strict and (value is None or value is UNDEFINED) and self.accepted == _TEXT:
+        says_nothing = value is None or value is UNDEFINED
+        if (reads_all or (says_nothing and not strict)) and self.is_no_text(value):
             return ""
         self.check(value)
         return value
@@ -100,8 +107,14 @@ class Function:
             shown.append(f"**{self.keywords.name}: {self.keywords.kcl_type}")
         return f"{self.name}({', '.join(shown)}) -> {self.result}"
 
-    def builtin(self, access: Access, *, method: bool = False) -> Builtin:
-        """The function as the evaluator calls it. A method gets the value it was taken from before its arguments."""
+    def builtin(self, access: Access, *, method: bool = False, in_module: bool = False) -> Builtin:
+        """The function as the evaluator calls it. A method gets the value it was taken from before its arguments.
+
+        In a system module a value that is no string is the empty one where a string is needed, as officially: only the
+        checker asks, and it lets values of type `any` pass. Functions that reach outside refuse it all the same: what
+        an empty path names is not what was meant.
+        """
+        reads_all = in_module and not self.needs_access and self.name not in _WRITTEN_OUT
         leading = int(method) + int(self.contextual)
         parameters, rest, keywords = self.parameters, self.rest, self.keywords
         by_name = {parameter.name: parameter for parameter in parameters}
@@ -123,7 +136,7 @@ class Function:
                 raise ValueFailure(f"{name}() takes {_at_most(required, most)} but {count} were given")
             says_nothing = False
             for parameter, value in zip(parameters, args, strict=False):
-                if value is None or value is UNDEFINED:
+                if value is None or value is UNDEFINED or (reads_all and parameter.is_no_text(value)):
                     says_nothing = True
                 else:
                     parameter.check(value)
@@ -133,7 +146,7 @@ class Function:
             extra: dict[str, Value] = {}
             for parameter, value in zip(parameters, args, strict=False):
                 if not parameter.left_out(value):
-                    bound[parameter.name] = parameter.taken(value, strict=method)
+                    bound[parameter.name] = parameter.taken(value, strict=method, reads_all=reads_all)
             for key, value in named.items():
                 known = by_name.get(key)
                 if known is None:
@@ -144,7 +157,7 @@ class Function:
                 if key in bound:
                     raise ValueFailure(f"{name}() got multiple values for argument '{key}'")
                 if not known.left_out(value):
-                    bound[key] = known.taken(value, strict=method)
+                    bound[key] = known.taken(value, strict=method, reads_all=reads_all)
             for parameter in parameters:
                 if parameter.required and parameter.name not in bound:
                     raise ValueFailure(f"{name}() missing 1 required positional argument: '{parameter.name}'")
@@ -270,4 +283,5 @@ class Module:
 
     def members(self, access: Access) -> dict[str, Builtin | Value]:
         """What the evaluator finds in the module when it runs with these capabilities."""
-        return {**self.constants, **{name: function.builtin(access) for name, function in self.functions.items()}}
+        functions = {name: function.builtin(access, in_module=True) for name, function in self.functions.items()}
+        return {**self.constants, **functions}

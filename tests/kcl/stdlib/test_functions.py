@@ -192,10 +192,17 @@ def test_arguments_are_held_to_the_declaration(expression: str, message: str) ->
 
 @pytest.mark.parametrize(
     ("expression", "value"),
-    [("regex.match(_n, '^$')", True), ("regex.match('a', Undefined)", True), ("net.is_IP(_n)", False)],
+    [
+        ("regex.match(_n, '^$')", True),
+        ("regex.match('a', Undefined)", True),
+        ("net.is_IP(_n)", False),
+        ("regex.match('a', _number)", True),
+        ("regex.match(_number, '5')", False),
+        ("regex.replace('5', _number, 'a')", "a5a"),
+    ],
 )
-def test_modules_take_nothing_for_the_empty_string(expression: str, value: Any) -> None:
-    program = f"import regex\nimport net\n_n: any = None\na = {expression}\n"
+def test_modules_take_nothing_and_what_is_no_text_for_the_empty_string(expression: str, value: Any) -> None:
+    program = f"import regex\nimport net\n_n: any = None\n_number: any = 5\na = {expression}\n"
     assert run(["main.k"], work_dir="/w", texts={"main.k": program}).documents == ({"a": value},)
     with pytest.raises(ProgramError, match="expect str, got NoneType"):
         run(["main.k"], work_dir="/w", texts={"main.k": "_n: any = None\na = 'a'.find(_n)\n"})
