@@ -170,8 +170,11 @@ class Checking:
             def named(place: Place) -> list[str]:
                 if place.text:
                     return objects.names_condition(self._values, notes_of_names, place)
-                inner = Place("_name", Type("str", frozenset({"str"})), is_name=True)
-                return self._values.of(notes_of_names, inner, False)
+                name = _free_name("_name", made)
+                inner = Place(name, Type("str", frozenset({"str"})), is_name=True)
+                conditions = self._values.of(notes_of_names, inner, False)
+                made.index_name = name if conditions else ""
+                return conditions
 
             self._add(made, found, named, here)
         self._notes = notes
@@ -218,6 +221,13 @@ class Checking:
             self._notes.append(str(problem))
         self._notes.extend(self._values.unchecked)
         self._values.unchecked.clear()
+
+
+def _free_name(wanted: str, made: Made) -> str:
+    """A name that no attribute of a schema has."""
+    while made.attribute(wanted) is not None:
+        wanted += "_"
+    return wanted
 
 
 def _renamed(check: str, name: str) -> str:

@@ -28,6 +28,7 @@ _MODES: Final[Mapping[str, Callable[[Sequence[Document]], list[Generated]]]] = {
     "json": data.generate,
     "toml": data.generate,
 }
+_DATA: Final = frozenset(name for name, each in _MODES.items() if each is data.generate)
 
 
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
@@ -56,6 +57,8 @@ def run_command(argv: Sequence[str], *, cwd: str, stdin: TextIO, stdout: TextIO,
     try:
         documents = read_all(arguments.files, cwd, stdin, are_descriptors=arguments.mode == "protobuf")
         mode = arguments.mode if arguments.mode != "auto" else mode_of(documents)
+        if mode not in _DATA:
+            documents = [each.merged for each in documents]
         generated = _MODES[mode](documents)
         package = package_part(arguments.package)
         files = {(package, *each.path): each.text for each in generated}

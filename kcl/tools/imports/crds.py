@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kcl.patterns import pattern
 from kcl.records import dataclass, replace
 from kcl.tools.imports import literals, names
 from kcl.tools.imports.documents import Document
-from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.failure import ImportFailure, placed
 from kcl.tools.imports.results import Generated, notes_of
 from kcl.tools.imports.shapes import KUBERNETES, OBJECT, STRING, Reader, Shape
-from kcl.tools.imports.types import Attribute, Type, Typing
+from kcl.tools.imports.types import Attribute, PackageNames, Type, Typing
 from kcl.tools.imports.writer import file_text
 
 _NAME: Final = pattern(r"[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?")
@@ -24,7 +24,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Kind:
     """One version of one definition."""
 
@@ -38,6 +38,15 @@ class _Kind:
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def package(self) -> str:
+        return names.package_part(self.version)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        stem = names.file_stem(f"{names.group_words(self.group)}_{self.version}_{names.snake(self.kind)}".lower())
+        return (self.package, f"{stem}.k")
 
     @property
     def full_name(self) -> str:
@@ -79,17 +88,38 @@ def generate(documents: Iterable[Document]) -> list[Generated]:
     if not kinds:
         named = ", ".join(dict.fromkeys(sources)) or "the input"
         raise ImportFailure(f"{named}: holds no CustomResourceDefinition: is it meant for another --mode?")
-    taken: dict[tuple[str, str], int] = {}
-    for each in kinds.values():
-        at = (names.package_part(each.version), names.kind_name(each.kind))
-        taken[at] = taken.get(at, 0) + 1
-    results = [
-        _generated(each, taken[names.package_part(each.version), names.kind_name(each.kind)] > 1)
-        for each in kinds.values()
-    ]
+    results = _generated_all(sorted(kinds.values(), key=lambda each: (each.version, each.group, each.kind)))
     if left:
         results[0].notes.extend(left)
     return results
+
+
+def _generated_all(kinds: Sequence[_Kind]) -> list[Generated]:
+    """Raises ImportFailure where two would be one file: names that differ in dots, dashes or capitals alone."""
+    named: dict[tuple[str, str], int] = {}
+    paths: dict[tuple[str, ...], _Kind] = {}
+    for each in kinds:
+        at = (each.package, names.kind_name(each.kind))
+        named[at] = named.get(at, 0) + 1
+        other = paths.setdefault(each.path, each)
+        if other is not each:
+            raise ImportFailure(
+                f"{each.where}: makes the file {'/'.join(each.path)}, as {other.where} does: "
+                "import them into packages of their own (--package)"
+            )
+    shared = {each: named[each.package, names.kind_name(each.kind)] > 1 for each in paths.values()}
+    packages: dict[str, PackageNames] = {}
+    for package in dict.fromkeys(each.package for each in kinds):
+        packages[package] = PackageNames(_root_name(each, shared[each]) for each in kinds if each.package == package)
+    found = []
+    for each in kinds:
+        with placed(each.where):
+            found.append(_generated(each, shared[each], packages[each.package]))
+    return found
+
+
+def _root_name(of: _Kind, is_shared_name: bool) -> str:
+    return of.full_name if is_shared_name else names.kind_name(of.kind)
 
 
 def _kinds(document: Document, value: Any, left: list[str]) -> Iterator[_Kind]:
@@ -133,34 +163,32 @@ def _kinds(document: Document, value: Any, left: list[str]) -> Iterator[_Kind]:
         yield _Kind(where, group, name, kind, shared if schema is None else schema, f"{where}: {group}/{name} {kind}")
 
 
-def _generated(of: _Kind, is_shared_name: bool) -> Generated:
+def _generated(of: _Kind, is_shared_name: bool, package: PackageNames) -> Generated:
     extra = []
     if of.schema is None:
         extra.append(f"{of.where}: has no schema: any content is accepted")
         shape = Shape("", types=(OBJECT,), is_open=True)
     else:
-        shape = _reader(of).read(of.schema, "")
+        shape = _reader().read(of.schema, "")
     fixed = _fixed(of, shape)
     full = of.full_name
-    typing = Typing()
-    name = full if is_shared_name else names.kind_name(of.kind)
+    typing = Typing(package=package)
+    name = _root_name(of, is_shared_name)
+    package.begin(name)
     typing.reserve("v1")
     made = typing.root(_with_metadata(shape), name, full, fixed)
     made.fixed = dict.fromkeys(fixed, "")
     if is_shared_name:
         extra.append(f"{of.where}: is named {name}, since another group has this kind too")
-    stem = names.file_stem(f"{names.group_words(of.group)}_{of.version}_{names.snake(of.kind)}".lower())
     text = file_text(
         typing, [f"import {_META}"] if any(each.type.text == "v1.ObjectMeta" for each in made.attributes) else []
     )
-    return Generated(
-        (names.package_part(of.version), f"{stem}.k"), text, [*extra, *notes_of(of.where, typing)], needs_k8s=True
-    )
+    return Generated(of.path, text, [*extra, *notes_of(of.where, typing)], needs_k8s=True)
 
 
-def _reader(of: _Kind) -> Reader:
+def _reader() -> Reader:
     def resolve(ref: str, where: str) -> str:
-        raise ImportFailure(f"{of.where}: {where}/$ref: definitions of resources hold no references: {ref!r:.80}")
+        raise ImportFailure(f"{where}/$ref: definitions of resources hold no references: {ref!r:.80}")
 
     return Reader(KUBERNETES, resolve)
 

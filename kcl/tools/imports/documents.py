@@ -11,7 +11,7 @@ from kcl import regular
 from kcl.bounds import MOST_BYTES, LimitError, check_depth, check_json, check_toml
 from kcl.loader import YamlError
 from kcl.loader.yaml_text import load_all_yaml
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 from kcl.terminal import harmless
 from kcl.tools.imports.failure import ImportFailure
 
@@ -19,6 +19,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json", ".toml")
 _DESCRIPTORS: Final = (".pb", ".binpb", ".protoset", ".desc", ".fds")
 """How files that hold descriptors of Protocol Buffers are called."""
 _SOURCE: Final = ".proto"
+_MERGE: Final = "<<"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,29 @@ class Document:
     name: str
     value: Any
     stem: str
+    may_merge: bool = False
+    """Whether it is YAML with `<<`, which the compiler reads as a name like any other."""
+
+    @property
+    def merged(self) -> Document:
+        """With mappings under `<<` taken in, as what reads manifests and OpenAPI documents in YAML does."""
+        return replace(self, value=_merged(self.value), may_merge=False) if self.may_merge else self
+
+
+def _merged(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_merged(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    own = {name: _merged(each) for name, each in value.items() if name != _MERGE}
+    given = value.get(_MERGE, [])
+    sources = given if isinstance(given, list) else [given]
+    if not all(isinstance(each, dict) for each in sources):
+        return {_MERGE: _merged(given), **own}
+    made: dict[str, Any] = {}
+    for each in reversed(sources):
+        made.update(_merged(each))
+    return {**made, **own}
 
 
 def read_all(paths: Sequence[str], cwd: str, stdin: TextIO, *, are_descriptors: bool = False) -> list[Document]:
@@ -107,7 +131,8 @@ def documents(text: str, shown: str, stem: str, ending: str) -> list[Document]:
         values = _json(text, shown, is_yaml_allowed=ending != ".json")
     else:
         values = _yaml(text, shown)
-    found = [Document(shown, each, stem) for each in values if each is not None]
+    may_merge = ending not in (".toml", ".json") and _MERGE in text
+    found = [Document(shown, each, stem, may_merge) for each in values if each is not None]
     if not found:
         raise ImportFailure(f"{shown}: holds no document")
     return found

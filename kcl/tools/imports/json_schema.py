@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from kcl.tools.imports import names
 from kcl.tools.imports.documents import Document
-from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.failure import ImportFailure, placed
 from kcl.tools.imports.references import References
 from kcl.tools.imports.results import Generated, notes_of
 from kcl.tools.imports.shapes import ARRAY, OBJECT, Dialect, Shape
-from kcl.tools.imports.types import Typing, is_schema
+from kcl.tools.imports.types import PackageNames, Typing, is_schema
 from kcl.tools.imports.writer import file_text
 
 _MODERN: Final = Dialect(is_closed=False)
@@ -33,6 +33,7 @@ def is_json_schema(value: Any) -> bool:
 
 def generate(documents: Sequence[Document]) -> list[Generated]:
     """A file for each document. Raises ImportFailure."""
+    package = PackageNames()
     taken: dict[str, str] = {}
     found = []
     for each in documents:
@@ -40,11 +41,11 @@ def generate(documents: Sequence[Document]) -> list[Generated]:
         if stem in taken:
             raise ImportFailure(f"{each.name}: makes {stem}.k, as {taken[stem]} does: import it into another --package")
         taken[stem] = each.name
-        found.append(_generated(each, stem))
+        found.append(_generated(each, stem, package))
     return found
 
 
-def _generated(document: Document, stem: str) -> Generated:
+def _generated(document: Document, stem: str, package: PackageNames) -> Generated:
     value = document.value
     if not isinstance(value, Mapping):
         raise ImportFailure(f"{document.name}: is no JSON Schema: a mapping is")
@@ -52,8 +53,8 @@ def _generated(document: Document, stem: str) -> Generated:
     is_old = isinstance(draft, str) and any(each in draft for each in _OLD_DRAFTS)
     title = value.get("title")
     name = names.schema_name(title if isinstance(title, str) and len(title) <= 40 and names.camel(title) else stem)
-    references = References(value, _OLD if is_old else _MODERN, name, document.name)
-    typing = Typing(references.definitions)
+    references = References(value, _OLD if is_old else _MODERN, name, document.name, package.taken)
+    typing = Typing(references.definitions, package=package)
     shape = references.shape("#")
     references.schema_name("#")
     notes = []
@@ -72,7 +73,10 @@ def _generated(document: Document, stem: str) -> Generated:
             typing.type_of(Shape("", ref=f"#/{word}/{token}"), name)
     if not typing.made:
         raise ImportFailure(f"{document.name}: describes no object, so there is no schema to make of it")
-    return Generated((f"{stem}.k",), file_text(typing), [*notes, *notes_of(document.name, typing)])
+    with placed(document.name):
+        text = file_text(typing)
+    package.taken |= references.names
+    return Generated((f"{stem}.k",), text, [*notes, *notes_of(document.name, typing)])
 
 
 def _is_object(shape: Shape) -> bool:

@@ -35,11 +35,16 @@ def _escaped(character: str) -> str:
 
 def pattern_literal(text: str) -> str:
     """A string for a regular expression: raw where it can be."""
+    return raw_literal(text) or text_literal(text)
+
+
+def raw_literal(text: str) -> str | None:
+    """A raw string on one line; None where there is none."""
     if text.isprintable() and not text.endswith("\\"):
         for quote in ('"', "'"):
             if quote not in text:
                 return f"r{quote}{text}{quote}"
-    return text_literal(text)
+    return None
 
 
 def number(value: int | float) -> str:
@@ -62,6 +67,15 @@ def can_be_written(value: Any, depth: int = 0) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
         return abs(value) < 10**300
     return not isinstance(value, float) or math.isfinite(value)
+
+
+def holds_large(value: Any) -> bool:
+    """Whether a whole number beyond 64 bits is in a plain value, which `number` writes as another type."""
+    if isinstance(value, dict):
+        return any(holds_large(each) for each in value.values())
+    if isinstance(value, list):
+        return any(holds_large(each) for each in value)
+    return isinstance(value, int) and abs(value) > _LARGEST
 
 
 def value(of: Any) -> str:

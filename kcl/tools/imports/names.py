@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from kcl.patterns import pattern
+from kcl.tools.imports.failure import ImportFailure
 
 RESERVED: Final = frozenset(
     [
@@ -76,11 +77,19 @@ def is_identifier(name: str) -> bool:
 
 
 def attribute(name: str) -> str:
-    """A name as an attribute of a schema is declared."""
-    if not is_identifier(name):
-        from kcl.tools.imports.literals import text_literal
+    """A name as an attribute of a schema is declared. Raises ImportFailure where KCL has no way to.
 
-        return text_literal(name)
+    A name with `${` is declared as a raw string: in others the compilers see a value put in, escaped or not.
+    """
+    if not is_identifier(name):
+        from kcl.tools.imports.literals import raw_literal, text_literal
+
+        if "${" not in name:
+            return text_literal(name)
+        raw = raw_literal(name)
+        if raw is None:
+            raise ImportFailure(f"{name!r:.80}: cannot be the name of an attribute in KCL: rename it")
+        return raw
     return f"${name}" if name in RESERVED else name
 
 

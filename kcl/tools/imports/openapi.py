@@ -8,12 +8,12 @@ from typing import Any, Final
 from kcl.records import replace
 from kcl.tools.imports import literals, names
 from kcl.tools.imports.documents import Document
-from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.failure import ImportFailure, placed
 from kcl.tools.imports.formats import OF_KINDS, QUANTITY
 from kcl.tools.imports.references import References
 from kcl.tools.imports.results import Generated, notes_of
 from kcl.tools.imports.shapes import KUBERNETES, STRING, Dialect, Shape
-from kcl.tools.imports.types import Attribute, Type, Typing, is_schema
+from kcl.tools.imports.types import Attribute, PackageNames, Type, Typing, is_schema
 from kcl.tools.imports.writer import file_text
 
 _OLD: Final = Dialect(is_closed=False, ref_hides_siblings=True)
@@ -29,6 +29,7 @@ def is_openapi(value: Any) -> bool:
 
 def generate(documents: Sequence[Document]) -> list[Generated]:
     """The files for all documents; a definition that several have is made once. Raises ImportFailure."""
+    package = PackageNames()
     made: dict[tuple[str, ...], Generated] = {}
     sources: dict[tuple[str, ...], str] = {}
     for document in documents:
@@ -36,7 +37,7 @@ def generate(documents: Sequence[Document]) -> list[Generated]:
             raise ImportFailure(
                 f'{document.name}: is no OpenAPI document: it has neither `openapi` nor `swagger: "2.0"`'
             )
-        for each in _generated(document):
+        for each in _generated(document, package):
             known = made.get(each.path)
             if known is None:
                 made[each.path], sources[each.path] = each, document.name
@@ -48,7 +49,7 @@ def generate(documents: Sequence[Document]) -> list[Generated]:
     return list(made.values())
 
 
-def _generated(document: Document) -> list[Generated]:
+def _generated(document: Document, package: PackageNames) -> list[Generated]:
     value = document.value
     if "swagger" in value:
         pointer, schemas = "#/definitions", value.get("definitions")
@@ -65,15 +66,18 @@ def _generated(document: Document) -> list[Generated]:
         return _of_kubernetes(document, pointers)
     dialect = _MODERN if str(value.get("openapi", "")).startswith("3.1") else _OLD
     stem = names.file_stem(document.stem.lower())
-    references = References(value, dialect, names.schema_name(stem), document.name)
-    typing = Typing(references.definitions)
+    references = References(value, dialect, names.schema_name(stem), document.name, package.taken)
+    typing = Typing(references.definitions, package=package)
     for each in pointers:
         references.schema_name(each)  # names are given in this order, whoever refers to whom
     for each in pointers:
         typing.type_of(Shape("", ref=each), references.schema_name(each))
     if not typing.made:
         raise ImportFailure(f"{document.name}: describes no object, so there is no schema to make of it")
-    return [Generated((f"{stem}.k",), file_text(typing), notes_of(document.name, typing))]
+    with placed(document.name):
+        text = file_text(typing)
+    package.taken |= references.names
+    return [Generated((f"{stem}.k",), text, notes_of(document.name, typing))]
 
 
 # --- Kubernetes ---
@@ -131,7 +135,9 @@ def _definition(
     ]
     where = f"{document.name}: {name}"
     stem = names.file_stem(names.snake(own))
-    return Generated((*folder, f"{stem}.k"), file_text(typing, lines), notes_of(where, typing), needs_root=True)
+    with placed(where):
+        text = file_text(typing, lines)
+    return Generated((*folder, f"{stem}.k"), text, notes_of(where, typing), needs_root=True)
 
 
 def _place(name: str) -> tuple[tuple[str, ...], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -19,8 +19,10 @@ _LONGEST_CHAIN: Final = 100
 class References:
     """The definitions of one document, by JSON pointer."""
 
-    def __init__(self, document: Any, dialect: Dialect, root_name: str, shown: str) -> None:
+    def __init__(self, document: Any, dialect: Dialect, root_name: str, shown: str, taken: Iterable[str] = ()) -> None:
+        """`taken` are names of the package that other documents have."""
         self._document = document
+        self._taken = frozenset(taken)
         self._shown = shown
         self._root_name = root_name
         self._reader = Reader(dialect, self.resolve)
@@ -50,13 +52,18 @@ class References:
         """A name for the schema at a place, its own in this document."""
         if pointer not in self._names:
             wanted = self._wanted(pointer)
-            taken = set(self._names.values())
+            taken = self.names | self._taken
             name, count = wanted, 1
             while name in taken:
                 count += 1
                 name = f"{wanted}{count}"
             self._names[pointer] = name
         return self._names[pointer]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that were given so far."""
+        return frozenset(self._names.values())
 
     def resolve(self, ref: str, where: str) -> str:
         """The pointer that a reference means. Raises ImportFailure for other documents, and where nothing is."""

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from kcl.tools.imports import names
 from kcl.tools.imports.documents import Document
-from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.failure import ImportFailure, placed
 from kcl.tools.imports.results import Generated, notes_of
 from kcl.tools.imports.shapes import Dialect, Reader
-from kcl.tools.imports.types import Typing
+from kcl.tools.imports.types import PackageNames, Typing
 from kcl.tools.imports.writer import file_text
 
 _DIALECT: Final = Dialect(is_closed=True)
@@ -71,22 +71,23 @@ def _provider(
         inner = schema.get(word)
         if isinstance(inner, Mapping):
             wanted += [(f"{prefix}{name}", inner[name]) for name in sorted(inner)]
-    return [_file(f"{document.name}: {address}: {name}", name, each, folder) for name, each in wanted]
+    package = PackageNames(names.schema_name(name) for name, _ in wanted)
+    return [_file(f"{document.name}: {address}: {name}", name, each, folder, package) for name, each in wanted]
 
 
-def _file(where: str, name: str, schema: Any, folder: tuple[str, ...]) -> Generated:
+def _file(where: str, name: str, schema: Any, folder: tuple[str, ...], package: PackageNames) -> Generated:
     block = schema.get("block") if isinstance(schema, Mapping) else None
     if not isinstance(block, Mapping):
         raise ImportFailure(f"{where}: has no block")
-    try:
+    with placed(where):
         shape = Reader(_DIALECT, _no_reference).read(_block(block, 0), "")
-    except ImportFailure as problem:
-        raise ImportFailure(f"{where}: {problem}") from None
-    typing = Typing()
-    schema_name = names.schema_name(name)
-    typing.root(shape, schema_name, schema_name)
+        typing = Typing(package=package)
+        schema_name = names.schema_name(name)
+        package.begin(schema_name)
+        typing.root(shape, schema_name, schema_name)
+        text = file_text(typing)
     stem = names.file_stem(names.snake(name))
-    return Generated((*folder, f"{stem}.k"), file_text(typing), notes_of(where, typing))
+    return Generated((*folder, f"{stem}.k"), text, notes_of(where, typing))
 
 
 def _no_reference(ref: str, where: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kcl.records import dataclass, field, replace
@@ -74,6 +74,8 @@ class Made:
     checks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     fixed: Mapping[str, str] = field(default_factory=dict)
+    index_name: str = ""
+    """How checks call the names that the schema does not list."""
 
     def attribute(self, name: str) -> Attribute | None:
         return next((each for each in self.attributes if each.name == name), None)
@@ -99,6 +101,24 @@ def _no_definition(name: str) -> Shape:
 NO_DEFINITIONS: Final = Definitions(_no_definition, names.schema_name)
 
 
+class PackageNames:
+    """Names of the schemas of one package, which all its files share.
+
+    A part of one document may come to the name of another document: the block `rule` of `aws_group`, and
+    `aws_group_rule`. The names of `roots` are for the documents themselves.
+    """
+
+    def __init__(self, roots: Iterable[str] = ()) -> None:
+        self._free = set(roots)
+        self.taken = set(self._free)
+
+    def begin(self, root: str) -> None:
+        """Gives the name of a root free for the schema that is made next."""
+        if root in self._free:
+            self._free.discard(root)
+            self.taken.discard(root)
+
+
 class Typing:
     """Makes the schemas of one file, in the order in which they are to be written."""
 
@@ -106,11 +126,12 @@ class Typing:
         self,
         definitions: Definitions = NO_DEFINITIONS,
         external: Callable[[str], Type | None] = lambda name: None,
+        package: PackageNames | None = None,
     ) -> None:
         self.definitions = definitions
         self.made: list[Made] = []
         self.external = external
-        self._taken: set[str] = set()
+        self._taken = package.taken if package is not None else set[str]()
         self._of_definition: dict[str, Type] = {}
         self._in_progress: set[str] = set()
         self._unfinished: dict[str, Made] = {}
@@ -279,6 +300,8 @@ class Typing:
         if shape.has_default and shape.default is not None:
             if names.is_identifier(name) and name.startswith("_"):
                 pass
+            elif NUMBER not in shape.types and literals.holds_large(shape.default):
+                notes.append("the default is left out, since KCL has no whole numbers of its size")
             elif literals.can_be_written(shape.default) and fits(shape, shape.default, self._followed):
                 default = literals.value(shape.default)
             else:

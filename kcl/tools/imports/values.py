@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -13,6 +14,7 @@ from kcl.tools.imports.shapes import NULL, Shape
 from kcl.tools.imports.types import ANY, KINDS, Made, Typing, is_schema, kinds_of
 
 _DEEPEST: Final = 40
+_LONGEST_LIST: Final = 1_000
 
 
 class ValueConditions(Conditions):
@@ -56,7 +58,7 @@ class ValueConditions(Conditions):
             if not all(literals.can_be_written(each) for each in shape.enum):
                 raise CannotSay("the values of an enumeration cannot be written")
             whole = self.untyped(place) if place.type.text not in ("any", "str") else place.whole()
-            found.append(f"{whole} in {literals.value(list(shape.enum))}")
+            found.append(f"{whole} in {self._listed(literals.value(list(shape.enum)))}")
         found += self.of_kind({"str"}, known, place, scalars.text_parts(self, shape))
         found += self.of_kind({"int", "float"}, known, place, scalars.number_parts(self, shape, known))
         found += self.of_kind({"list"}, known, place, lists.parts(self, shape, holds))
@@ -75,6 +77,17 @@ class ValueConditions(Conditions):
                 found += part(place)
             found += self._rules(shape, place)
         return found
+
+    def _listed(self, values: str) -> str:
+        """A list of values, or the name of one that is too long to be part of a condition.
+
+        The name says the content: another file of the package that has it too has the same list.
+        """
+        if len(values) <= _LONGEST_LIST:
+            return values
+        name = f"_one_of_{hashlib.sha256(values.encode()).hexdigest()[:12]}"
+        self._functions[name] = f"{name} = {values}"
+        return name
 
     def _rules(self, shape: Shape, place: Place) -> list[str]:
         found = []

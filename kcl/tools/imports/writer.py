@@ -46,7 +46,7 @@ def schema_text(made: Made) -> str:
     for each in made.attributes:
         lines += ["", _declaration(each)]
     if made.index is not None:
-        alias = "_name: " if any("_name" in each for each in made.checks) else ""
+        alias = f"{made.index_name}: " if made.index_name else ""
         lines += ["", f"    [{alias}...str]: {made.index.text}"]
     if made.checks:
         lines += ["", "", "    check:", *(f"        {each}" for each in made.checks)]
