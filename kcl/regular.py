@@ -48,6 +48,17 @@ def read_given(path: str) -> bytes:
         return file.read()
 
 
+def why_none(path: str | os.PathLike[str]) -> str:
+    """Says what is there instead of a regular file, or that nothing is."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - pathlib is not imported by who only reads
+    except FileNotFoundError:
+        return "there is no such file"
+    except OSError as problem:
+        return f"it cannot be looked at: {problem.strerror}"
+    return "it is a folder, not a file" if stat.S_ISDIR(mode) else "it is no regular file"
+
+
 def open_regular(path: str | os.PathLike[str], more: int = 0) -> int:
     """Opens a file to be read. Raises OSError, also for what is no regular file."""
     opened = os.open(path, _READING | more)

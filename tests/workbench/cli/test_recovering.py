@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,12 @@ async def test_a_recovery_that_recovers_nothing_never_ends_well(place: Place) ->
 async def test_run_says_what_is_wrong_with_its_file(place: Place) -> None:
     ended = await place("run", "ops/Nothing.k")
     assert ended.code == ExitCode.ERROR and "there is no such file" in ended.err
+    (place.root / "ops").mkdir(exist_ok=True)
+    ended = await place("run", "ops")
+    assert ended.code == ExitCode.ERROR and "it is a folder, not a file" in ended.err
+    os.mkfifo(place.root / "waits.k")
+    ended = await place("run", "waits.k")
+    assert ended.code == ExitCode.ERROR and "it is no regular file" in ended.err
     (place.root / "empty.k").write_text("a = 1\n")
     ended = await place("run", "empty.k")
     assert ended.code == ExitCode.ERROR and "exactly one document of kind Recovery" in ended.err

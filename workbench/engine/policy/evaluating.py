@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kcl import regular
 from kcl.secrecy.rules import SecretRules
 from workbench.engine.compile import evaluated
 from workbench.engine.errors import EngineError
@@ -18,7 +19,7 @@ def said(file: str, within: str, told: Mapping[str, Any], rules: SecretRules) ->
     """Evaluates here and now, in this process and without limits. Raises as compiling a stack does."""
     path = Path(file)
     if not path.is_file():
-        raise EngineError("there is no such file", where=file)
+        raise EngineError(regular.why_none(path), where=file)
     around = Path(within)
     documents = evaluated(path, around, rules, memos.cache_for(around, results=False, secrets=rules), told)
     found = [each[VIOLATIONS] for each in documents if isinstance(each, Mapping) and VIOLATIONS in each]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kcl import api
+from kcl import api, regular
 from kcl.records import replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import KubernetesId
@@ -36,7 +36,7 @@ def compile_now(
     Raises `EngineError`, `CompileFailed` (the KCL is wrong) or `InvalidRecovery`.
     """
     if not file.is_file() and file not in inputs.overlay:
-        raise EngineError("there is no such file", where=str(file), hint="name a KCL file such as ops/AppRecovery.k")
+        raise EngineError(regular.why_none(file), where=str(file), hint="name a KCL file such as ops/AppRecovery.k")
     if file not in inputs.overlay:
         file = named(file, Path.cwd())
     root = top(file.parent)
