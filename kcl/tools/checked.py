@@ -41,14 +41,21 @@ class Analysis:
     sources: Mapping[str, str]
 
 
-def analyse(unit: Unit, files: FileSystem, cache: ParseCache, packages: str | None = None) -> Analysis:
-    """Checks a unit. `packages` is the folder of downloaded packages. Never raises for what a program says."""
+def analyse(
+    unit: Unit, files: FileSystem, cache: ParseCache, packages: str | None = None, *, is_read_only: bool = False
+) -> Analysis:
+    """Checks a unit. `packages` is the folder of downloaded packages. Never raises for what a program says.
+
+    With `is_read_only` nothing is checked: the diagnostics are those of reading the files alone.
+    """
     request = LoadRequest(
         files=unit.files, work_dir=unit.folder, package_maps=dict(unit.package_maps), vendor_dir=packages
     )
     try:
         loaded = load(request, files, cache.memo)
         dialect = dialect_of(loaded.manifest)
+        if is_read_only:
+            return Analysis(unit, loaded.diagnostics, loaded.program, dialect, loaded.sources)
         if any(item.code is Code.RECURSIVE_LOAD for item in loaded.diagnostics):
             found: tuple[Diagnostic, ...] = loaded.diagnostics
         else:

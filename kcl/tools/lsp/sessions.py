@@ -95,14 +95,17 @@ class Session:
 
     def analysis(self, path: str, documents: Documents) -> Analysis:
         """The unit of a file, checked, with texts that were open at some moment."""
-        try:
-            unit = unit_of(path, documents.files, self.cache.memo)
-        except OSError:  # its folder cannot be looked at, and its name may be none: that is told of it alone
-            unit = alone(path)
+        unit = self._unit(path, documents)
         if not self.is_large(path):
             return self._analysed(unit, documents)
         with self._large:  # who waits finds what the other one found, sooner than both at a time
             return self._analysed(unit, documents)
+
+    def _unit(self, path: str, documents: Documents) -> Unit:
+        try:
+            return unit_of(path, documents.files, self.cache.memo)
+        except OSError:  # its folder cannot be looked at, and its name may be none: that is told of it alone
+            return alone(path)
 
     def _analysed(self, unit: Unit, documents: Documents) -> Analysis:
         known = self._analyses.get((id(documents), unit))
@@ -136,18 +139,23 @@ class Session:
         return known
 
     def view(self, path: str, documents: Documents | None = None, text: str | None = None) -> View | None:
-        """A file and its program as they are now, or with another `text` of it; None for what cannot be read."""
+        """A file and its program as they are now, or with another `text` of it; None for what cannot be read.
+
+        Another text is not checked for what is wrong with it, which takes as long as all that a view needs.
+        """
         documents = documents or self.documents
         known = self._views.get(path)
         if text is None and known is not None and known[0] is documents:
             return known[1]
-        seen = documents if text is None else documents.with_text(path, text)
-        found = view_of(path, self.analysis(path, seen), self.cache)
-        if text is None:
-            with self._guard:
-                if len(self._views) >= _MOST_VIEWS:
-                    self._views.clear()
-                self._views[path] = documents, found
+        if text is not None:
+            seen = documents.with_text(path, text)
+            read = analyse(self._unit(path, seen), seen.files, self.cache, self.packages, is_read_only=True)
+            return view_of(path, read, self.cache)
+        found = view_of(path, self.analysis(path, documents), self.cache)
+        with self._guard:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            self._views[path] = documents, found
         return found
 
     def diagnostics(self, first: Iterable[str] = (), is_over: Callable[[], bool] = bool) -> Found | None:

@@ -131,6 +131,18 @@ def test_definitions(text: str, place: str) -> None:
     assert definition(text) == place
 
 
+def test_a_text_that_stands_in_is_not_checked_for_what_is_wrong_with_it() -> None:
+    path, text = "/repo/main.k", 'a: int = "x"\nb = a\n'
+    session = Session(InMemoryFileSystem({**FILES, path: "a = 1\n"}))
+    view = session.view(path, None, text)
+    assert view is not None and view.analysis.diagnostics == ()
+    assert str(view.type_of_name("b", [view.module.tree])) == "int"
+    session.open(path, text, 1)
+    assert [each.message for each in session.analysis(path, session.documents).diagnostics] == [
+        "expected int, got str(x)"
+    ]
+
+
 @pytest.mark.parametrize(
     "text, first",
     [
