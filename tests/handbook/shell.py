@@ -30,6 +30,7 @@ from workbench.cli.main import main
 
 HOME: Final = "/home/ann"
 """What pages call the folder that the repository lies in."""
+_OF_A_SLOW_MACHINE = re.compile(r"\d+ of \d+ compiled")  # how far it is, after a few seconds
 _OF_THE_SHELL: Final = frozenset({"git", "cat", "grep", "head", "ls", "mkdir", "rm", "cp", "mv"})
 _VARYING: Final = (
     (re.compile(r"\bp-[0-9a-f]{5}\b"), "p-PLAN"),
@@ -108,7 +109,8 @@ class Shell:
         else:
             self.settled()
             text = await self.run(step.typed)
-            printed = tuple(each.rstrip() for each in self._named(text).splitlines())
+            every = (each.rstrip() for each in self._named(text).splitlines())
+            printed = tuple(each for each in every if not _OF_A_SLOW_MACHINE.fullmatch(each) or each in step.printed)
             self.unread = step.typed if self.code else ""
         self.last = list(printed)
         if not shows(tuple(map(normal, step.printed)), tuple(map(normal, printed))):
