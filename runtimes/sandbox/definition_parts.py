@@ -13,6 +13,7 @@ from typing import Any
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.validate import names
 from runtimes.sandbox.validate.causes import Causes
+from runtimes.sandbox.validate.webhook_clients import client_config
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -56,7 +57,7 @@ def conversion(causes: Causes, given: Object | None) -> None:
         if client is None:
             causes.required(at_client, "required when strategy is set to Webhook")
         else:
-            _client(causes, client, at_client)
+            client_config(causes, client, at_client)
         _reviews(causes, reviews, at_reviews)
         return
     if not strategy:
@@ -66,47 +67,6 @@ def conversion(causes: Causes, given: Object | None) -> None:
     for value, where in ((client, at_client), (reviews, at_reviews)):
         if value:
             causes.forbidden(where, "should not be set when strategy is not set to Webhook")
-
-
-def _client(causes: Causes, client: Object, path: str) -> None:
-    url, service = client.get("url"), client.get("service")
-    if (url is None) == (service is None):
-        causes.required(path, "exactly one of url or service is required")
-    elif url is not None:
-        _url(causes, url, f"{path}.url")
-    else:
-        _service(causes, service or {}, f"{path}.service")
-
-
-def _url(causes: Causes, url: str, path: str) -> None:
-    parts, form = urllib.parse.urlsplit(url), "desired format: https://host[/path]"
-    if parts.scheme != "https":
-        causes.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme; {form}")
-    if not parts.netloc:
-        causes.invalid(path, parts.netloc, f"host must be specified; {form}")
-    if parts.username:
-        causes.invalid(path, parts.username, "user information is not permitted in the URL")
-    if parts.fragment:
-        causes.invalid(path, parts.fragment, "fragments are not permitted in the URL")
-    if parts.query:
-        causes.invalid(path, parts.query, "query parameters are not permitted in the URL")
-
-
-def _service(causes: Causes, service: Object, path: str) -> None:
-    for field in ("name", "namespace"):
-        if not service.get(field):
-            causes.required(f"{path}.{field}")
-    port, where = service.get("port", 443), service.get("path")
-    for text in names.port_number(port):
-        causes.invalid(f"{path}.port", port, f"port is not valid: {text}")
-    if where is None:
-        return
-    if not where.startswith("/"):
-        causes.invalid(f"{path}.path", where, "must start with a '/'")
-    segments = where[1:].split("/") if where else []
-    for index, segment in enumerate(segments):
-        if not segment and index < max(len(segments) - 1, 1):
-            causes.invalid(f"{path}.path", where, f"segment[{index}] may not be empty")
 
 
 def _reviews(causes: Causes, versions: list[str], path: str) -> None:
