@@ -35,6 +35,7 @@ from multidict import CIMultiDict
 from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, MASK
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable, turns
+from runtimes.base.answers import answered
 from runtimes.base.documents import OverLimit, load_json
 from runtimes.base.secret_texts import secret_texts
 from runtimes.kubernetes import lost
@@ -384,6 +385,7 @@ class Transport:
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
             async for chunk in response.content.iter_any():
+                answered()
                 yield chunk
         except _LOST as error:
             raise self._unreachable(error, "", True) from None
@@ -413,6 +415,7 @@ class Transport:
             raise
         response.release()
         self._heard = (response.headers.get("Date", ""), datetime.now(UTC))
+        answered()
         return response.status, response.headers, content
 
     async def _content(self, response: aiohttp.ClientResponse, most: int) -> bytes:

@@ -120,7 +120,7 @@ class Limits:
     stop_after       failures after which a run starts nothing more: somebody has to look and confirm again
     timeout_seconds  for one replacement to become ready; what is still waiting its turn does not wait for ever either:
                      no step starts later than `deadline_seconds` after the run began
-    answer_seconds   for a cluster to answer one request or one look at all of it
+    answer_seconds   for a cluster to answer one request; of a look that takes several, until it answers the next
     """
 
     max_pods: int = 20

@@ -54,6 +54,7 @@ from workbench.engine.recovery.events import (
 )
 from workbench.engine.recovery.history import owner_of
 from workbench.engine.recovery.ledger import RecoveryLog
+from workbench.engine.recovery.patience import patience
 from workbench.engine.recovery.preview import silence
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.report import make_report
@@ -183,7 +184,7 @@ class _Execution:
         namespaces = sorted({each.namespace for each in steps if each.verb in (Verb.DELETE, Verb.EVICT)})
         async with AsyncExitStack() as feeds:
             try:
-                with anyio.fail_after(self._limits.answer_seconds):
+                with patience(self._limits):
                     operations = await self._reach(cluster)
                     # known before the first write, so that what is there already is nobody's replacement
                     boards = {
@@ -311,7 +312,7 @@ class _Execution:
 
     async def _is_gone(self, lane: _Lane, step: Step) -> bool:
         """Whether the pod is no more, or on its way: for a write whose answer was lost."""
-        with anyio.fail_after(self._limits.answer_seconds):
+        with patience(self._limits):
             pods = await lane.operations.pods(step.namespace)
         return all(each.uid != step.uid or each.is_terminating for each in pods)
 
@@ -337,7 +338,7 @@ class _Execution:
     async def _allowed(self, lane: _Lane, step: Step, covering: Budget, give_up_at: float) -> str:
         """Waits until a budget allows a disruption; returns what blocks it when the time is up."""
         while True:
-            with anyio.fail_after(self._limits.answer_seconds):
+            with patience(self._limits):
                 budget = (await lane.operations.budgets(covering.namespace)).get(covering.name)
             if budget is None or budget.allowed > 0 or (budget.allows_unhealthy and self._is_unready(step)):
                 return ""

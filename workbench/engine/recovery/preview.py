@@ -43,6 +43,7 @@ from workbench.engine.recovery.history import History
 from workbench.engine.recovery.hosts import host_results, what_was_done
 from workbench.engine.recovery.intake import Intake, quiet
 from workbench.engine.recovery.ledger import Ledger, merged
+from workbench.engine.recovery.patience import patience
 from workbench.engine.recovery.places import follow
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import (
@@ -166,7 +167,7 @@ async def _look(document: RecoveryDocument, reach: Reach, id_: str, here: Ledger
 
     async def look(cluster: str, records: set[str]) -> None:
         try:
-            with anyio.fail_after(document.limits.answer_seconds):
+            with patience(document.limits):
                 pods = tuple(sorted(of_pods.get(cluster, ())))
                 request = SurveyRequest(pods, nodes=document.operation in ON_NODES)
                 with document.withheld.failures():

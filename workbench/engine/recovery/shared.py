@@ -39,6 +39,7 @@ from workbench.engine.recovery.ledger import (
     encode_step,
     merged,
 )
+from workbench.engine.recovery.patience import patience
 from workbench.engine.recovery.places import follow, is_of, renamed
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import Recovery, Step, StepResult, StepState
@@ -181,7 +182,7 @@ class SharedLog:
 
         async def announce(cluster: str, names: Collection[str]) -> None:
             try:
-                with anyio.fail_after(self._recovery.limits.answer_seconds):
+                with patience(self._recovery.limits):
                     operations = await reach(cluster)
                     self._refuse_other(cluster, await operations.identify(again=True))
                     async with anyio.create_task_group() as tasks:

@@ -1,0 +1,27 @@
+"""How long one cluster is waited for where it is asked several things in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+
+from runtimes.base.answers import hearing
+from workbench.engine.recovery.document import Limits
+
+
+@contextmanager
+def patience(limits: Limits) -> Iterator[None]:
+    """Raises `TimeoutError` once nothing was answered for `answer_seconds`, or after `deadline_seconds` in any case.
+
+    The second is for a server that answers one page after the other and never comes to an end.
+    """
+    last = anyio.current_time() + limits.deadline_seconds
+    with anyio.fail_after(min(limits.answer_seconds, limits.deadline_seconds)) as scope:
+
+        def wait_on() -> None:
+            scope.deadline = min(anyio.current_time() + limits.answer_seconds, last)
+
+        with hearing(wait_on):
+            yield
