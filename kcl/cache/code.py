@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import marshal
-from functools import partial
 from types import CodeType
 from typing import Final
 
 from kcl.cache.entries import entry_name
-from kcl.compiler.changes import compile_changes
-from kcl.compiler.functions import compile_element, compile_lambda, compile_value
-from kcl.compiler.schemas import compile_schema
+from kcl.compiler import generated
 from kcl.compiler.source import compiled
 from kcl.evaluator.runtime import Compiling
 from kcl.loader.program import MAIN_PACKAGE
 from kcl.memo.queries import Asking, Codec, Memo, Query
-from kcl.records import replace
 
 _Text = tuple[str, str, str]
 """As `compiled` takes it."""
@@ -29,14 +25,7 @@ def compiling(plain: Compiling, memo: Memo) -> Compiling:
             return compiled(text, package, of)
         return memo.ask(CODE, (text, package, of))
 
-    return replace(
-        plain,
-        compile=partial(compile_schema, code_of=code_of),
-        compile_changes=partial(compile_changes, code_of=code_of),
-        compile_lambda=partial(compile_lambda, code_of=code_of),
-        compile_element=partial(compile_element, code_of=code_of),
-        compile_value=partial(compile_value, code_of=code_of),
-    )
+    return generated(plain.after, plain.after_again, code_of)
 
 
 def _compiled(asking: Asking, key: _Text) -> CodeType:

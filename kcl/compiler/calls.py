@@ -6,12 +6,13 @@ from kcl.compiler import values
 from kcl.compiler.writing import NOWHERE, Writing, head_of
 from kcl.evaluator.attributes import load_attribute
 from kcl.evaluator.calls import argument_nodes, static_schema
+from kcl.evaluator.environments import UNSET
 from kcl.evaluator.functions import Context, call
 from kcl.evaluator.lexical import Scope, candidates, is_local
 from kcl.evaluator.lowering import is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import UNSET, Where
+from kcl.evaluator.runtime import Where
 from kcl.evaluator.value import Builtin
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast

@@ -21,9 +21,10 @@ from kcl.compiler.setters import Setter, may_hold_instances
 from kcl.compiler.source import CodeOf, compiled
 from kcl.compiler.writing import names_in
 from kcl.diagnostics import KclError
+from kcl.evaluator.layouts import Rebuild
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.schema_lowering import literal_default
-from kcl.evaluator.schemas import Rebuild, SchemaType
+from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.value import OVERRIDE, UNDEFINED
 from kcl.syntax import ast
 

@@ -9,10 +9,10 @@ from typing import Final
 from kcl.compiler.writing import Writing, names_in, united
 from kcl.evaluator.attributes import sites_of
 from kcl.evaluator.configurations import OPERATORS, SITE_KINDS, computed_key, lower_entry, lower_list_item
+from kcl.evaluator.environments import UNSET
 from kcl.evaluator.lexical import ConfigScope, LoopScope, Scope, Variable, child, loop_variable
 from kcl.evaluator.operations import iterate
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import UNSET
 from kcl.evaluator.sizes import MOST_ITEMS
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, UNDEFINED, KDict, KList

@@ -20,12 +20,13 @@ from kcl.compiler.types import allowed_items, fits
 from kcl.compiler.writing import NOWHERE, Kind, united
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import sites_of
+from kcl.evaluator.environments import UNSET
 from kcl.evaluator.expressions import module_selector
 from kcl.evaluator.lexical import GlobalScope, Scope, candidates, in_schema, is_local
 from kcl.evaluator.lowering import constant_value, is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.operations import INT64_MAX, INT64_MIN
-from kcl.evaluator.runtime import UNSET, StartOver
+from kcl.evaluator.runtime import StartOver
 from kcl.evaluator.runtime_types import BasicRuntimeType, InstanceType, RuntimeType
 from kcl.evaluator.sizes import MOST_CHARACTERS
 from kcl.evaluator.union import bit_or

@@ -13,6 +13,7 @@ from kcl.compiler.expressions import Expressions
 from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.writing import NOWHERE, NoAttributes
 from kcl.diagnostics import KclError
+from kcl.evaluator.environments import ItemStep, Tracked
 from kcl.evaluator.functions import LambdaCode
 from kcl.evaluator.lambda_statements import lower_lambda_statement
 from kcl.evaluator.lexical import (
@@ -27,7 +28,7 @@ from kcl.evaluator.lexical import (
 )
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import ItemStep, Tracked, is_literal
+from kcl.evaluator.runtime import is_literal
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.value import UNDEFINED, Sites

@@ -54,6 +54,7 @@ from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.types import kind_of
 from kcl.compiler.writing import names_in, united
 from kcl.diagnostics import KclError
+from kcl.evaluator.layouts import Build, CompiledBody, Level, SchemaFrame
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import may_be_left_out
 from kcl.evaluator.provenance import SiteKind
@@ -62,8 +63,7 @@ from kcl.evaluator.runtime_types import (
     pack,
 )
 from kcl.evaluator.schema_lowering import ignore, literal_default
-from kcl.evaluator.schemas import Build, CompiledBody, Level, SchemaType, require_attributes
-from kcl.evaluator.scopes import SchemaFrame
+from kcl.evaluator.schemas import SchemaType, require_attributes
 from kcl.evaluator.statements import Body, Conditions, lower_statements
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import (

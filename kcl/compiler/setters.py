@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from kcl.compiler.types import holds_instances
 from kcl.compiler.writing import names_in
+from kcl.evaluator.layouts import Level
 from kcl.evaluator.lexical import SchemaScope
 from kcl.evaluator.runtime import ModuleContext
 from kcl.evaluator.runtime_types import RuntimeType
 from kcl.evaluator.schema_lowering import literal_default
-from kcl.evaluator.schemas import Level
 from kcl.evaluator.statements import Assigning
 from kcl.evaluator.value import UNDEFINED, Value
 from kcl.loader.program import ImportKind, Package

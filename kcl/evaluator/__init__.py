@@ -7,9 +7,11 @@
     union                    merging: `|`, configuration entries, attributes that meet their configuration
     runtime_types            types values are held to, and what to say when they do not fit
     provenance               the table of source positions, and look-ups by path in the output
-    runtime                  what one evaluation shares
+    environments             what compiled code is, and the variables it runs with
     scopes                   variables that do not depend on the order they are written in
-    schemas, functions       schemas and their instances; lambdas, rules and calls
+    runtime                  what one evaluation shares
+    layouts, schemas         what the instances of a schema share; schemas and how an instance comes to be
+    functions                lambdas, rules and calls
     parameters, attributes   binding arguments; members of values
 
     lexical, names           what a name means where it stands

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kcl.evaluator.environments import Environment, Evaluate
 from kcl.evaluator.expressions import module_selector, selector_of
 from kcl.evaluator.functions import Lambda, LambdaCode, RuleType, call
 from kcl.evaluator.lambda_statements import lower_lambda_body
@@ -10,7 +11,6 @@ from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, low
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.parameters import Arguments, lower_parameters
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import Environment, Evaluate
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
 from kcl.diagnostics import Code
 from kcl.evaluator.attributes import sites_of
+from kcl.evaluator.environments import UNSET, Environment, Evaluate, ItemStep
 from kcl.evaluator.lexical import (
     ConfigScope,
     LoopScope,
@@ -18,7 +19,7 @@ from kcl.evaluator.lexical import (
 from kcl.evaluator.lowering import constant_value, lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import TRIED, UNSET, Environment, Evaluate, ItemStep, Where
+from kcl.evaluator.runtime import TRIED, CodeKind, Where
 from kcl.evaluator.sizes import MOST_ITEMS, items_of
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
@@ -28,6 +29,9 @@ from kcl.syntax import ast
 Step = Callable[[Environment, KDict], None]
 
 _Fact = TypeVar("_Fact")
+
+ELEMENTS: Final[CodeKind[[ast.Expr | ast.Starred, Scope], ItemStep]] = CodeKind()
+"""Of the element of a list comprehension."""
 
 OPERATORS = {ast.ConfigOp.UNION: UNION, ast.ConfigOp.OVERRIDE: OVERRIDE, ast.ConfigOp.INSERT: INSERT}
 SITE_KINDS = {
@@ -554,7 +558,7 @@ def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
                 added += 1
                 if added > 2 * compiling.after:
                     added = TRIED
-                    generated = compiling.compile_element(node.element, loop)
+                    generated = compiling.code(ELEMENTS, node.element, loop)
                     begin()
             add_item(environment, items, sites)
             if len(items) > MOST_ITEMS:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kcl.diagnostics import Hint, KclError, Label, Span
+from kcl.evaluator.environments import Environment
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import lower
-from kcl.evaluator.runtime import Environment, Runtime
+from kcl.evaluator.runtime import Runtime
 from kcl.evaluator.value import UNDEFINED, KDict, SchemaInstance, Value, ValueFailure
 from kcl.patterns import pattern
 from kcl.records import replace
@@ -21,7 +22,7 @@ from kcl.syntax import ast
 from kcl.syntax.walking import walk
 
 if TYPE_CHECKING:
-    from kcl.evaluator.scopes import SchemaFrame
+    from kcl.evaluator.layouts import SchemaFrame
 
 _MOST_READ: Final = 4
 _NAMED = pattern(r"([A-Za-z_][\w-]*)[\"']?[ \t]*[:=]")

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from kcl.diagnostics import Code, KclError
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
+from kcl.evaluator.environments import Environment, Evaluate
 from kcl.evaluator.lexical import Scope, is_local, reader
 from kcl.evaluator.lowering import constant_value, is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
-from kcl.evaluator.runtime import Environment, Evaluate, Where
+from kcl.evaluator.runtime import Where
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.sizes import MOST_CHARACTERS, text_of
 from kcl.evaluator.type_lowering import lower_type

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from kcl.diagnostics import Code, Span
+from kcl.evaluator.environments import Environment
 from kcl.evaluator.lexical import LambdaScope
 from kcl.evaluator.operations import kind, type_name
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import TRIED, Compiling, Environment, ModuleContext, Runtime, StartOver, Where
+from kcl.evaluator.runtime import TRIED, CodeKind, Compiling, ModuleContext, Runtime, StartOver, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.value import UNDEFINED, Builtin, KDict, Method, Value, ValueFailure
@@ -58,8 +60,11 @@ class LambdaCode:
             self.called += 1
             if self.called >= compiling.after:
                 self.called = TRIED
-                self.generated = compiling.compile_lambda(self)
+                self.generated = compiling.code(LAMBDAS, self)
         return self.generated
+
+
+LAMBDAS: Final[CodeKind[[LambdaCode], LambdaCode]] = CodeKind()
 
 
 class Lambda:
@@ -118,24 +123,27 @@ class Lambda:
         return value
 
 
+RunRule = Callable[["RuleType", KDict, Sequence[Value], Mapping[str, Value], Where], Value]
+
+
 class RuleType:
     """A rule as a value: calling it checks its host (or the arguments) and answers the host's value."""
 
-    __slots__ = ("module", "name", "node", "package")
+    __slots__ = ("_run", "module", "name", "node", "package")
 
     is_type = True
+    is_schema = False
     is_function = False
 
-    def __init__(self, node: ast.Rule, module: ModuleContext) -> None:
+    def __init__(self, node: ast.Rule, module: ModuleContext, run: RunRule) -> None:
         self.node = node
+        self._run = run
         self.module = module
         self.name = node.name
         self.package = module.package
 
     def check(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
-        from kcl.evaluator.schema_lowering import run_rule
-
-        return run_rule(self, config, args, kwargs, where)
+        return self._run(self, config, args, kwargs, where)
 
 
 class Context:

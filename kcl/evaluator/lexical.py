@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kcl.evaluator.runtime import UNSET, Environment, Evaluate, ModuleContext, Runtime
+from kcl.evaluator.environments import UNSET, Environment, Evaluate
+from kcl.evaluator.runtime import ModuleContext, Runtime
 from kcl.evaluator.value import Value
 
 

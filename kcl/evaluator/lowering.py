@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kcl.evaluator.environments import Environment, Evaluate, Tracked
 from kcl.evaluator.lexical import Scope
-from kcl.evaluator.runtime import Environment, Evaluate, Tracked
 from kcl.evaluator.union import joined_sites
 from kcl.evaluator.value import UNDEFINED, KDict, Sites, Value
 from kcl.syntax import ast

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcl.diagnostics import Code
+from kcl.evaluator.environments import Environment, Evaluate
 from kcl.evaluator.lexical import GlobalScope, Scope, in_schema
-from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Where
+from kcl.evaluator.runtime import ModuleContext, Where
 from kcl.evaluator.value import UNDEFINED, ModuleValue, Value, ValueFailure
 from kcl.loader.program import Import, ImportKind
 from kcl.syntax import ast

@@ -13,9 +13,11 @@ from typing import Any
 
 from kcl.evaluator.calls import schema_expression_code
 from kcl.evaluator.configurations import config_code, lower_item
+from kcl.evaluator.environments import Environment, Evaluate
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
-from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime
+from kcl.evaluator.runtime import ModuleContext, Runtime
+from kcl.evaluator.schema_lowering import compile_body, run_rule
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.scopes import PackageScope, Setter
 from kcl.evaluator.statements import Assigning, Body, Run, lower_assignment, lower_setter, lower_statements
@@ -142,9 +144,9 @@ def _declare(file: File, merged: Mapping[int, Merged], contexts: list[ModuleCont
     for statement in body.statements:
         match statement:
             case ast.Schema():
-                file.types[statement.name] = SchemaType(statement, context)
+                file.types[statement.name] = SchemaType(statement, context, compile_body)
             case ast.Rule():
-                file.types[statement.name] = RuleType(statement, context)
+                file.types[statement.name] = RuleType(statement, context, run_rule)
             case ast.TypeAlias():
                 file.aliases[statement.name] = (context, statement)
             case _:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kcl.diagnostics import Code, KclError, Span, error
+from kcl.evaluator.environments import Environment, Tracked
 from kcl.evaluator.lexical import Scope, Variable
 from kcl.evaluator.lowering import lower_value
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import Environment, Tracked, Where
+from kcl.evaluator.runtime import Where
 from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites

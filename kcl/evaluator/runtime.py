@@ -9,49 +9,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Label, Span, error
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.observing import Observation
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
+from kcl.evaluator.scopes import PackageScope
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import Import, Imported, Module, Package, Program
 from kcl.memo.queries import Asking, Memo, Query
-from kcl.records import dataclass, replace
+from kcl.records import dataclass, field, replace
 from kcl.syntax import ast
 
-if TYPE_CHECKING:
-    from kcl.evaluator.functions import LambdaCode
-    from kcl.evaluator.lexical import Scope
-    from kcl.evaluator.schemas import Build, Rebuild, SchemaType
-    from kcl.evaluator.scopes import PackageScope
-
-# The variables of the code being run: [0] is the schema frame it runs in or None, the rest are numbered locals.
-Environment: TypeAlias = list[Any]
-# Code, compiled: give it the variables, get the value.
-Evaluate: TypeAlias = Callable[[Environment], Value]
-# Code for a value and its sites.
-Tracked: TypeAlias = Callable[[Environment], tuple[Value, Sites]]
-# Adds to the list being built, and to its sites.
-ItemStep: TypeAlias = Callable[[Environment, list[Value], list[Sites]], None]
-
-
-class _Sentinel:
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-UNSET: Final = _Sentinel("UNSET")
-"""A local variable that has no value yet."""
-NOT_ASSIGNED: Final = _Sentinel("NOT_ASSIGNED")
-"""What a statement answers that turned out not to assign the variable asked for."""
+P = ParamSpec("P")
+Made = TypeVar("Made")
 
 
 class StartOver(Exception):
@@ -73,6 +46,13 @@ class Limits:
     debug: bool = False
 
 
+class CodeKind(Generic[P, Made]):
+    """A kind of code that can be generated: what it is written from (`P`), and how it is called (`Made`).
+
+    Each is named beside what runs such code, and written by a stage above, which knows all kinds.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Compiling:
     """What makes generated code of schemas, lambdas, elements of comprehensions and variables, where it can be had.
@@ -82,13 +62,18 @@ class Compiling:
     pays that is made for what runs once each time.
     """
 
-    compile: Callable[[SchemaType], Build | None]
-    compile_changes: Callable[[SchemaType, frozenset[str]], Rebuild | None]
-    compile_lambda: Callable[[LambdaCode], LambdaCode | None]
-    compile_element: Callable[[ast.Expr | ast.Starred, Scope], ItemStep | None]
-    compile_value: Callable[[ast.Expr, Scope, Sites], Tracked | None]
     after: int
     after_again: int
+    _writers: Mapping[CodeKind[..., Any], Callable[..., Any]] = field(default_factory=dict)
+
+    def writing(self, kind: CodeKind[P, Made], write: Callable[P, Made | None]) -> Compiling:
+        """The same, with code of one more kind. `write` answers None where there can be none."""
+        return replace(self, _writers={**self._writers, kind: write})
+
+    def code(self, kind: CodeKind[P, Made], *args: P.args, **kwargs: P.kwargs) -> Made | None:
+        """The code made of what is given, None where there can be none."""
+        made: Made | None = self._writers[kind](*args, **kwargs)
+        return made
 
     def again(self) -> Compiling:
         """For an evaluation of what was evaluated before."""

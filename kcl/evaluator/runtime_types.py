@@ -7,13 +7,13 @@ A type can do two things: tell whether a value belongs to it, and convert a plai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from kcl.diagnostics import Span
 from kcl.evaluator.numbers import float_display
 from kcl.evaluator.operations import type_name
 from kcl.evaluator.provenance import SiteTable
-from kcl.evaluator.runtime import evaluation_error
+from kcl.evaluator.runtime import ModuleContext, evaluation_error
 from kcl.evaluator.value import (
     UNDEFINED,
     Builtin,
@@ -21,14 +21,13 @@ from kcl.evaluator.value import (
     KList,
     Method,
     NumberMultiplier,
+    SchemaDescription,
     SchemaInstance,
     Sites,
     Value,
     ValueFailure,
 )
-
-if TYPE_CHECKING:
-    from kcl.evaluator.schemas import SchemaType
+from kcl.syntax import ast
 
 
 class RuntimeType(Protocol):
@@ -46,6 +45,29 @@ class RuntimeType(Protocol):
     def __str__(self) -> str:
         """The type as run-time messages spell it."""
         ...
+
+
+class Schema(SchemaDescription, Protocol):
+    """What a type needs to know of the schema that it names; `schemas.SchemaType` is one."""
+
+    @property
+    def is_schema(self) -> bool:
+        """Not so of a rule, which is declared and imported as a schema is."""
+
+    @property
+    def node(self) -> ast.Schema: ...
+
+    @property
+    def module(self) -> ModuleContext:
+        """The file that it stands in."""
+
+    def is_base_of(self, other: object) -> bool: ...
+
+    def fits(self, config: KDict) -> bool:
+        """Whether a config may become an instance."""
+
+    def misfits(self, value: KDict, text: str) -> list[str]:
+        """Why a config or an instance of another schema cannot be one of this, which is called `text`."""
 
 
 def pack(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
@@ -308,13 +330,13 @@ class InstanceType:
     __slots__ = ("_find", "_text", "found")
     converts = True
 
-    def __init__(self, text: str, find: Callable[[], SchemaType]) -> None:
+    def __init__(self, text: str, find: Callable[[], Schema]) -> None:
         self._text = text
         self._find = find
-        self.found: SchemaType | None = None
+        self.found: Schema | None = None
 
     @property
-    def schema(self) -> SchemaType:
+    def schema(self) -> Schema:
         if self.found is None:
             self.found = self._find()
         return self.found

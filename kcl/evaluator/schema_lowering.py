@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kcl.diagnostics import Code, KclError, Label, Span, error, warning
+from kcl.evaluator.environments import NOT_ASSIGNED, Environment, Evaluate
 from kcl.evaluator.functions import RuleType
+from kcl.evaluator.layouts import CompiledBody, IndexSignatureCode, SchemaFrame, SchemaLayout
 from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
 from kcl.evaluator.lowering import lower, lower_value, may_be_left_out
 from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate, Where, evaluation_error
+from kcl.evaluator.runtime import Where, evaluation_error
 from kcl.evaluator.runtime_types import RuntimeType, pack
-from kcl.evaluator.schemas import (
-    CompiledBody,
-    IndexSignatureCode,
-    SchemaLayout,
-    SchemaType,
-    attribute_type,
-    store,
-)
-from kcl.evaluator.scopes import LazyScope, SchemaFrame, Setter
+from kcl.evaluator.schemas import SchemaType, attribute_type, dotted, store
+from kcl.evaluator.scopes import LazyScope, Setter
 from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
 from kcl.evaluator.type_lowering import find_schema, lower_type
 from kcl.evaluator.union import bit_or, joined_sites
@@ -265,8 +260,6 @@ def run_rule(rule: RuleType, config: KDict, args: Sequence[Value], kwargs: Mappi
     runtime = module.runtime
     value: Value = KDict()
     if node.host is not None:
-        from kcl.evaluator.schemas import dotted
-
         host = find_schema(dotted(node.host), node.host, module)
         value = host.rebuild(config, (), {}, where.span)
     unit = Unit()

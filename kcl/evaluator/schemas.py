@@ -9,22 +9,14 @@ over every value the statements give it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
-from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import (
-    TRIED,
-    Environment,
-    Evaluate,
-    ModuleContext,
-    Runtime,
-    Where,
-    evaluation_error,
-    on_the_way,
-)
+from kcl.evaluator.layouts import Build, CompiledBody, IndexSignatureCode, Level, Rebuild, SchemaFrame, SchemaLayout
+from kcl.evaluator.runtime import TRIED, CodeKind, ModuleContext, Runtime, Where, evaluation_error, on_the_way
 from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
-from kcl.evaluator.scopes import SchemaFrame, Setter
+from kcl.evaluator.scopes import Setter
+from kcl.evaluator.type_lowering import find_schema
 from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import (
     INSERT,
@@ -40,97 +32,24 @@ from kcl.evaluator.value import (
     ValueFailure,
 )
 from kcl.loader.program import MAIN_PACKAGE
-from kcl.records import dataclass, field
 from kcl.syntax import ast
-
-if TYPE_CHECKING:
-    from kcl.evaluator.lexical import SchemaScope, Unit
-    from kcl.evaluator.statements import Body
-
-# Makes an instance: (schema, configuration, arguments, keyword arguments, where it was written).
-Build = Callable[["SchemaType", KDict, Sequence[Value], Mapping[str, Value], Span | None], SchemaInstance]
-# Makes an instance of another: (schema, the other, its configuration with some keys changed, where that was written).
-Rebuild = Callable[["SchemaType", SchemaInstance, KDict, Span | None], SchemaInstance]
 
 _MOST_CHANGES: Final = 16
 """Sets of keys for which one schema gets code of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSignatureCode:
-    """`[name: str]: T = default`, compiled."""
-
-    name: str | None
-    type: RuntimeType
-    default: Evaluate | None
-
-
-@dataclass(slots=True)
-class CompiledBody:
-    """One schema's own part, compiled: what a level runs.
-
-    `statements` are run in order when an instance is built; `setters` belong to each attribute in order of the
-    statements, `types` holds for each of them the type declared by that statement, None for an assignment.
-    """
-
-    unit: Unit
-    scope: SchemaScope
-    body: Body
-    parameters: Parameters
-    setters: dict[str, list[Setter]]
-    types: dict[str, list[RuntimeType | None]]
-    optional: dict[str, bool]
-    statements: list[Callable[[Environment, SchemaFrame, Mapping[str, int]], None]]
-    checks: list[Evaluate]
-    decorators: list[Callable[[Environment, SchemaFrame], None]]
-    index_signature: IndexSignatureCode | None
-
-
-@dataclass(slots=True)
-class Level:
-    """A schema's own part as it stands in the stack of another: `first` tells which setter of a name is its first."""
-
-    schema: SchemaType
-    body: CompiledBody
-    first: dict[str, int] = field(default_factory=dict)
-
-    def bind(self, frame: SchemaFrame) -> Environment:
-        environment = self.body.unit.environment(frame)
-        self.body.parameters.bind(environment, frame.args, frame.kwargs, None)
-        return environment
-
-
-@dataclass(slots=True)
-class SchemaLayout:
-    """Everything about a schema that its instances share."""
-
-    levels: list[Level]
-    setters: dict[str, list[Setter]]
-    types: dict[str, list[RuntimeType | None]]
-    declared: frozenset[str]
-    required: tuple[str, ...]
-    index_signature: IndexSignatureCode | None
-    index_signature_level: int
-    build: Build | None = None
-    """Generated code that makes an instance; None while, or where, there is none."""
-    built: int = 0
-    """How many instances were made so far, or TRIED."""
-    certain: frozenset[str] = frozenset()
-    """Attributes that are never None or Undefined, as far as `build` knows."""
-    rebuilds: dict[tuple[str, ...], int | Rebuild | None] = field(default_factory=dict)
-    """By the keys that a union changes, code that makes an instance of another; or how many unions there were."""
-
-
 class SchemaType:
     """A schema as a value. Compiled when the first instance is built or the first value checked against it."""
 
-    __slots__ = ("_layout", "_lineage", "_own", "module", "name", "node", "package")
+    __slots__ = ("_compile", "_layout", "_lineage", "_own", "module", "name", "node", "package")
 
     is_type = True
+    is_schema = True
     is_function = False
 
-    def __init__(self, node: ast.Schema, module: ModuleContext) -> None:
+    def __init__(self, node: ast.Schema, module: ModuleContext, compile_: Callable[[SchemaType], CompiledBody]) -> None:
         self.node = node
+        self._compile = compile_
         self.module = module
         self.name = node.name
         self.package = module.package
@@ -143,9 +62,7 @@ class SchemaType:
     @property
     def own(self) -> CompiledBody:
         if self._own is None:
-            from kcl.evaluator.schema_lowering import compile_body
-
-            self._own = compile_body(self)
+            self._own = self._compile(self)
         return self._own
 
     @property
@@ -184,9 +101,9 @@ class SchemaType:
         return tuple(dict.fromkeys(each.name for each in declared if any(map(_is_role, each.decorators))))
 
     def resolve(self, name: ast.Name | ast.Selector) -> SchemaType:
-        from kcl.evaluator.type_lowering import find_schema
-
-        return find_schema(dotted(name), name, self.module)
+        found = find_schema(dotted(name), name, self.module)
+        assert isinstance(found, SchemaType)
+        return found
 
     def _stack(self) -> list[SchemaType]:
         stack: list[SchemaType] = []
@@ -285,7 +202,7 @@ class SchemaType:
                 layout.built += 1
                 if layout.built >= runtime.compiling.after:
                     layout.built = TRIED
-                    layout.build = runtime.compiling.compile(self)
+                    layout.build = runtime.compiling.code(SCHEMAS, self)
             if layout.build is not None:
                 return layout.build(self, config, args, kwargs, origin)
         caller = runtime.module
@@ -328,7 +245,7 @@ class SchemaType:
             if isinstance(code, int) and (code or len(layout.rebuilds) < _MOST_CHANGES):
                 code += 1
                 if code >= compiling.after:
-                    code = compiling.compile_changes(self, frozenset(keys))
+                    code = compiling.code(CHANGES, self, frozenset(keys))
                 layout.rebuilds[keys] = code
             if code is not None and not isinstance(code, int):
                 return code(self, left, config, origin)
@@ -422,6 +339,11 @@ class SchemaType:
                     environment = frame.level_environment(index)
                     for check in level.body.checks:
                         check(environment)
+
+
+SCHEMAS: Final[CodeKind[[SchemaType], Build]] = CodeKind()
+CHANGES: Final[CodeKind[[SchemaType, frozenset[str]], Rebuild]] = CodeKind()
+"""Of a schema, and of the keys that a union changes in an instance of it."""
 
 
 def _carried(declared: list[RuntimeType | None]) -> list[RuntimeType | None]:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate, Runtime
-from kcl.evaluator.value import UNDEFINED, KDict, SchemaInstance, Sites, Value
+from kcl.evaluator.environments import NOT_ASSIGNED, Environment, Evaluate
+from kcl.evaluator.value import UNDEFINED, Sites, Value
 from kcl.syntax import ast
 
-if TYPE_CHECKING:
-    from kcl.evaluator.schemas import SchemaLayout
+
+class Evaluation(Protocol):
+    """What a scope needs of the evaluation that it belongs to; `runtime.Runtime` is one."""
+
+    origin: Sites
+    schema_depth: int
+    packages: dict[str, PackageScope]
 
 
 class Setter:
@@ -64,7 +69,7 @@ class LazyScope(ABC):
 
     __slots__ = ("_memo", "_running", "final", "first", "pinned", "runtime", "setters", "shared", "sites")
 
-    def __init__(self, runtime: Runtime, setters: Mapping[str, Sequence[Setter]]) -> None:
+    def __init__(self, runtime: Evaluation, setters: Mapping[str, Sequence[Setter]]) -> None:
         self.runtime = runtime
         self.setters = setters
         self.final: dict[str, Value] = {}
@@ -168,7 +173,7 @@ class PackageScope(LazyScope):
         "types",
     )
 
-    def __init__(self, runtime: Runtime, path: str) -> None:
+    def __init__(self, runtime: Evaluation, path: str) -> None:
         super().__init__(runtime, {})
         # The variable of the statement that is being run, while nothing that it reads is being computed.
         self._ordered: str | None = None
@@ -347,44 +352,3 @@ class PackageScope(LazyScope):
                     return UNDEFINED
                 return self.runtime.packages[imported.package].member(name)
         return self.types.get(name, UNDEFINED)
-
-
-class SchemaFrame(LazyScope):
-    """The attributes of one schema instance while, and after, it is built.
-
-    `config` is what the instance was written with. There is an environment for each level of the schema (its bases,
-    itself, its mixins), since each has its own parameters.
-    """
-
-    __slots__ = ("_environments", "args", "config", "instance", "kwargs", "layout")
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        layout: SchemaLayout,
-        instance: SchemaInstance,
-        config: KDict,
-        args: Sequence[Value],
-        kwargs: Mapping[str, Value],
-    ) -> None:
-        super().__init__(runtime, layout.setters)
-        self.layout = layout
-        self.instance = instance
-        self.config = config
-        self.args = args
-        self.kwargs = kwargs
-        self._environments: list[Environment | None] = [None] * len(layout.levels)
-
-    def environment(self, setter: Setter) -> Environment:
-        self.first = self.layout.levels[setter.level].first
-        return self.level_environment(setter.level)
-
-    def level_environment(self, level: int) -> Environment:
-        found = self._environments[level]
-        if found is None:
-            found = self._environments[level] = self.layout.levels[level].bind(self)
-        return found
-
-    def release(self) -> None:
-        """Lets go of the environments, which refer back to this, once the instance is built."""
-        self._environments = [None] * len(self._environments)

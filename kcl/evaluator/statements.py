@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from kcl.evaluator.attributes import load_path
+from kcl.evaluator.environments import NOT_ASSIGNED, UNSET, Environment, Evaluate, Tracked
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
 from kcl.evaluator.lexical import GlobalScope, Scope
 from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.operations import truthy, with_path
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import NOT_ASSIGNED, TRIED, UNSET, Environment, Evaluate, Tracked, is_literal
+from kcl.evaluator.runtime import TRIED, CodeKind, is_literal
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.type_lowering import lower_type
@@ -28,6 +30,9 @@ Pins = Mapping[str, int]
 Finish = Callable[[Environment, Value], Value]
 # Runs a statement: its variables, its scope, and the index of the first own setter of each name.
 Run = Callable[[Environment, LazyScope, Mapping[str, int]], None]
+
+VALUES: Final[CodeKind[[ast.Expr, Scope, Sites], Tracked]] = CodeKind()
+"""Of what a statement of a package assigns, with the sites of the statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +230,7 @@ def _often(node: ast.Expr, scope: Scope, site: Sites, evaluate: Tracked) -> Trac
             evaluated += 1
             if evaluated >= compiling.after:
                 evaluated = TRIED
-                generated = compiling.compile_value(node, scope, site)
+                generated = compiling.code(VALUES, node, scope, site)
         if generated is None:
             return evaluate(environment)
         # What was written for it may have variables of its own.

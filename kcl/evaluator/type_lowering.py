@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from kcl.diagnostics import Code
 from kcl.evaluator.names import imported_module
@@ -18,13 +18,11 @@ from kcl.evaluator.runtime_types import (
     LiteralRuntimeType,
     NumberMultiplierType,
     RuntimeType,
+    Schema,
     UnionRuntimeType,
 )
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast
-
-if TYPE_CHECKING:
-    from kcl.evaluator.schemas import SchemaType
 
 _BASIC = {name: BasicRuntimeType(name) for name in ("int", "float", "str", "bool")}
 
@@ -76,11 +74,9 @@ def _named(node: ast.NamedType, module: ModuleContext) -> RuntimeType:
     return InstanceType(text, lambda: find_schema(names, node, module))
 
 
-def find_schema(names: tuple[str, ...], node: ast.Node, module: ModuleContext) -> SchemaType:
+def find_schema(names: tuple[str, ...], node: ast.Node, module: ModuleContext) -> Schema:
     """The schema a dotted name stands for in this file. Raises KclError where there is none."""
-    from kcl.evaluator.schemas import SchemaType
-
-    found: object = None
+    found: Schema | None = None
     if len(names) == 1:
         found = module.scope.types.get(names[0])
     else:
@@ -90,6 +86,6 @@ def find_schema(names: tuple[str, ...], node: ast.Node, module: ModuleContext) -
             if found is None:
                 message = f"attribute '{names[1]}' not found in 'module '{imported.package}''"
                 raise module.where(node).error(Code.TYPE, message)
-    if isinstance(found, SchemaType):
+    if found is not None and found.is_schema:
         return found
     raise module.where(node).error(Code.COMPILE, f"name '{'.'.join(names)}' is not defined")

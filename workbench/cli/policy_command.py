@@ -122,7 +122,7 @@ def _is_for_any(waiver: Waiver, policies: set[str]) -> bool:
 
 
 def _print_rules(output: Output, format_: str) -> None:
-    from workbench.engine.policy.rules import all_rules
+    from workbench.engine.policy.registry import all_rules
     from workbench.present import policy
 
     found = all_rules()

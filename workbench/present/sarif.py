@@ -24,7 +24,7 @@ from kcl.terminal import harmless
 from kcl.tools import explain
 from workbench.engine.impact import CompileFinding, Failure, ImpactReport, StackImpact
 from workbench.engine.policy.findings import Judgement, PolicyFinding, PolicyReport
-from workbench.engine.policy.rules import all_rules
+from workbench.engine.policy.registry import all_rules
 from workbench.project import Finding
 from workbench.project.policy import Policy
 

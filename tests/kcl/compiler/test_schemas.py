@@ -12,6 +12,8 @@ import pytest
 from kcl.api import ParseCache
 from kcl.cli import main
 from kcl.compiler import GENERATED
+from kcl.compiler.schemas import compile_schema
+from kcl.evaluator.schemas import SCHEMAS
 from tests.kcl.compiler.both_ways import AT_ONCE, outcome, same
 
 _SAY = """
@@ -484,7 +486,7 @@ def test_schemas_get_code_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def remember(schema):  # type: ignore[no-untyped-def]
         compiled.append(schema.name)
-        return GENERATED.compile(schema)
+        return compile_schema(schema)
 
     text = dedent("""
         schema Many:
@@ -495,7 +497,7 @@ def test_schemas_get_code_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
         b = [Few {x = n} for n in range(3)]
         """)
     found = outcome(
-        replace(GENERATED, compile=remember, after=5),
+        replace(GENERATED, after=5).writing(SCHEMAS, remember),
         monkeypatch,
         files=["main.k"],
         work_dir="/",

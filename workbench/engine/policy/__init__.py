@@ -1,9 +1,10 @@
 """Policies: what of a stack's Spec, and of a plan for it, the repository or its user does not put up with.
 
 findings   what is found, and what a rule yields
-rules      the registry: rules by name, and the parameters they take
+rules      what a rule is, and the parameters it takes
 of_specs   rules about what a stack says: images, limits, replicas, labels, access to nodes
 of_plans   rules about what is to be done: deletions, numbers of changes, windows of time, who
+registry   rules by name
 checks     rules written in KCL
 judging    policies × Spec or plan → report
 

@@ -14,7 +14,8 @@ from workbench.engine.masking import is_sensitive
 from workbench.engine.plan import Guard, Plan
 from workbench.engine.policy.checks import Check
 from workbench.engine.policy.findings import PolicyFinding, PolicyReport, Violation
-from workbench.engine.policy.rules import Look, Subject, build, find_rule
+from workbench.engine.policy.registry import find_rule
+from workbench.engine.policy.rules import Look, Subject, build
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Spec
 from workbench.project import OutsideRepository, Stack, checkout, refuse_outside

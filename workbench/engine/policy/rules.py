@@ -1,17 +1,16 @@
-"""The registry of rules: what a policy may name, which parameters it takes, what it looks at.
+"""What a rule is: which parameters it takes, what it looks at.
 
 A rule is a function of its parameters that returns what looks: `(Subject) → violations`. So a parameter that is wrong
-is told when the file is read, whatever the stacks have. Packages add rules by entry points of the group
-`konfig_workbench.policy_rules`, each a `Rule`; installing one is trusting it, a repository can't.
+is told when the file is read, whatever the stacks have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from kcl.records import dataclass, field, replace
+from kcl.records import dataclass, field
 from runtimes.base import UNKNOWN, Body, KubernetesId, ResourceId, refers, unknown_paths
 from workbench.engine.changes import Change
 from workbench.engine.plan import Plan
@@ -20,8 +19,6 @@ from workbench.engine.policy.findings import Violation
 from workbench.engine.spec import Spec
 from workbench.project import Stack
 from workbench.project.errors import BrokenFile
-
-ENTRY_POINTS: Final = "konfig_workbench.policy_rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,37 +152,6 @@ def build(rule: Rule, values: Mapping[str, Any], where: str) -> Look:
     look = rule.build(parameters)
     parameters.end()
     return look
-
-
-def all_rules() -> Mapping[str, Rule]:
-    """Returns the rules of the workbench by name, and those that installed packages add; the former win."""
-    return {**{each.name: each for each in _added()}, **_own()}
-
-
-def find_rule(name: str, where: str) -> Rule:
-    """Raises `BrokenFile` where there is none of this name."""
-    found = _own().get(name) or next((each for each in _added(name) if each.name == name), None)
-    if found is None:
-        raise BrokenFile(f"there is no rule {name!r}", where=where, hint="`wb policy --rules` lists them")
-    return found
-
-
-def _own() -> dict[str, Rule]:
-    from workbench.engine.policy import of_plans, of_specs
-
-    return {each.name: each for each in (*of_specs.RULES, *of_plans.RULES)}
-
-
-def _added(name: str = "") -> Iterator[Rule]:
-    from importlib.metadata import entry_points
-
-    for each in entry_points(group=ENTRY_POINTS):
-        if name and each.name != name:
-            continue
-        found = each.load()
-        if not isinstance(found, Rule):
-            raise BrokenFile("is no rule", where=f"entry point {each.name} of {ENTRY_POINTS}")
-        yield replace(found, name=each.name)
 
 
 def is_decided(value: Any) -> bool:

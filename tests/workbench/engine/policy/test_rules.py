@@ -15,7 +15,8 @@ from tests.workbench.engine.world import World, config_map, deployment, namespac
 from workbench.engine.plan import Plan
 from workbench.engine.policy.findings import Violation
 from workbench.engine.policy.of_specs import full_name
-from workbench.engine.policy.rules import Look, Subject, all_rules, build, find_rule
+from workbench.engine.policy.registry import all_rules, find_rule
+from workbench.engine.policy.rules import Look, Subject, build
 from workbench.engine.spec import build as spec_of
 from workbench.project.errors import BrokenFile
 
