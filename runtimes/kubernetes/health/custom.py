@@ -1,75 +1,109 @@
 """Any other kind, by the conventions that controllers follow.
 
-Stalled and Reconciling are kstatus' own conditions; Ready is the custom of most operators, and those that have none may
-say that they are not Available, are Degraded, or how they ended (Succeeded, Failed). A kind that keeps an
-observedGeneration is not judged by a status of an older one; where there is nothing to go by, the object is what it
-should be (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions).
+Stalled and Reconciling are kstatus' own conditions, and Ready is the custom of most operators
+(https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions). Those that
+have none say by other conditions what is wrong or missing (`polarity`), or without any (`reported`). A kind that keeps
+an observedGeneration is not judged by a status of an older one; where there is nothing to go by, the object is what it
+should be.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
+from runtimes.kubernetes.health import polarity, reported
 from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
-from runtimes.kubernetes.objects import Object, Objects, condition, is_false, is_observed, is_true, metadata, status
+from runtimes.kubernetes.objects import Object, Objects, condition, is_true, mappings, metadata, status
 
 
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
-    if "observedGeneration" in status(live) and not is_observed(live):
+    if not _is_observed(live):
         return unobserved(live)
     stalled, reconciling, ready = (condition(live, type_) for type_ in ("Stalled", "Reconciling", "Ready"))
     if is_true(stalled) and not _is_older(stalled, live):
-        return failed(
-            str(stalled.get("message") or "stalled"), reason=_reason(stalled), evidence=condition_text(stalled)
-        )
+        return _by(polarity.Says.FAILED, stalled)
     if is_true(reconciling) and not _is_older(reconciling, live):
-        return in_progress(
-            str(reconciling.get("message") or "reconciling"),
-            reason=_reason(reconciling),
-            evidence=condition_text(reconciling),
-        )
-    if not ready and is_false(available := condition(live, "Available")):
-        ready = available
-    if (verdict := _said_otherwise(live, has_ready=bool(ready))) is not None:
+        return _by(polarity.Says.OPEN, reconciling)
+    for state in _present(live):
+        if (says := polarity.whatever_ready_says(state)) is not None:
+            return _by(says, state)
+    if ready:
+        return _by_ready(ready, live)
+    if (verdict := _said_otherwise(live)) is not None:
         return verdict
-    deciding = ready or next((each for each in (stalled, reconciling) if is_true(each)), {})
-    if not deciding:
-        return current()
-    if _is_older(deciding, live):
-        seen, generation = deciding.get("observedGeneration"), metadata(live).get("generation")
-        return in_progress(
-            f"{deciding.get('type')} speaks of generation {seen}, not {generation}",
-            reason="NotObserved",
-            evidence=f"observedGeneration {seen} of {generation}",
-        )
-    if is_true(ready):
-        return current(str(ready.get("message") or "ready"), _reason(ready))
-    return in_progress(str(ready.get("message") or "not ready"), reason=_reason(ready), evidence=condition_text(ready))
+    older = next((each for each in (stalled, reconciling) if is_true(each)), None)
+    return _speaks_of_older(older, live) if older else current()
 
 
-def _said_otherwise(live: Object, *, has_ready: bool) -> Verdict | None:
-    """What controllers say without Ready: how a run ended, and that something is wrong. Of no older generation.
+def _by_ready(ready: Object, live: Object) -> Verdict:
+    if _is_older(ready, live):
+        return _speaks_of_older(ready, live)
+    if not is_true(ready):
+        return reported.failure(live) or _by(polarity.Says.OPEN, ready)
+    if (doubt := reported.failure(live)) is not None:
+        return in_progress(doubt.health.message, reason=doubt.health.reason, evidence=doubt.evidence)
+    return current(str(ready.get("message") or "ready"), _reason(ready))
 
-    What was not taken over yet (Crossplane's Synced) is not done, whatever Ready says of what was there before.
-    """
-    ended, failure, wrong, synced = (
-        state if not _is_older(state, live) else {}
-        for state in (condition(live, type_) for type_ in ("Succeeded", "Failed", "Degraded", "Synced"))
+
+def _said_otherwise(live: Object) -> Verdict | None:
+    """What controllers say without Ready: that something is wrong first, then what is missing."""
+    said = [(says, state) for state in _present(live) if (says := polarity.of(state, live)) is not None]
+    for wanted in (polarity.Says.FAILED, polarity.Says.OPEN):
+        for says, state in said:
+            if says is wanted:
+                return _by(says, state)
+    return reported.assess(live)
+
+
+def _present(live: Object) -> list[Object]:
+    """The conditions of the present generation, then those that each parent, listener or router writes."""
+    own = mappings(status(live).get("conditions"))
+    theirs = [
+        each
+        for name in _PARTS
+        for part in mappings(status(live).get(name))
+        for each in mappings(part.get("conditions"))
+        if each.get("type") in _PART_CONDITIONS
+    ]
+    return [each for each in (*own, *theirs) if not _is_older(each, live)]
+
+
+_PARTS = ("parents", "ancestors", "listeners", "ingress")
+_PART_CONDITIONS = ("Accepted", "Admitted", "Programmed", "ResolvedRefs")
+
+
+def _by(says: polarity.Says, state: Object) -> Verdict:
+    """The verdict of one condition. Some controllers write null for a message."""
+    message = str(state.get("message") or _bare(state))
+    verdict = failed if says is polarity.Says.FAILED else in_progress
+    return verdict(message, reason=_reason(state), evidence=condition_text(state))
+
+
+def _bare(state: Object) -> str:
+    type_ = str(state.get("type"))
+    if is_true(state):
+        return type_.lower()
+    return "not ready" if type_ == "Ready" else f"{type_} is {state.get('status')}"
+
+
+def _speaks_of_older(state: Object, live: Object) -> Verdict:
+    seen, generation = state.get("observedGeneration"), metadata(live).get("generation")
+    return in_progress(
+        f"{state.get('type')} speaks of generation {seen}, not {generation}",
+        reason="NotObserved",
+        evidence=f"observedGeneration {seen} of {generation}",
     )
-    if is_false(synced):
-        return in_progress(
-            str(synced.get("message") or "not synced"), reason=_reason(synced), evidence=condition_text(synced)
-        )
-    if has_ready:
-        return None
-    for state, is_over in ((failure, is_true(failure)), (ended, is_false(ended))):
-        if is_over:
-            return failed(str(state.get("message") or "failed"), reason=_reason(state), evidence=condition_text(state))
-    for state, is_open in ((ended, ended.get("status") == "Unknown"), (wrong, is_true(wrong))):
-        if is_open:
-            said = str(state.get("message") or str(state.get("type")).lower())
-            return in_progress(said, reason=_reason(state), evidence=condition_text(state))
-    return None
+
+
+def _is_observed(live: Object) -> bool:
+    """Argo Rollouts writes the number as text, and wrote a hash in its place, of figures alone at times, which tells
+    nothing of a generation."""
+    seen: Any = status(live).get("observedGeneration", ())
+    generation = metadata(live).get("generation")
+    if isinstance(seen, str):
+        return not (seen.isdecimal() and isinstance(generation, int) and int(seen[:9]) < generation)
+    return seen == () or bool(seen == generation)
 
 
 def _is_older(state: Object, live: Object) -> bool:

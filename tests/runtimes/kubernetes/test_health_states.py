@@ -275,6 +275,26 @@ RESTART = "Waiting for user to (re-)start a pod"
             "Programmed is False",
             id="a gateway without address",
         ),
+        pytest.param(
+            live("Gateway", GATEWAYS, {}, {}), Status.IN_PROGRESS, "Pending", "no controller", id="new gateway"
+        ),
+        pytest.param(
+            live(
+                "Gateway",
+                GATEWAYS,
+                {},
+                {
+                    "conditions": [condition("Accepted", "True"), condition("Programmed", "True")],
+                    "listeners": [
+                        {"name": "https", "conditions": [condition("ResolvedRefs", "False", "NoSuchSecret")]}
+                    ],
+                },
+            ),
+            Status.IN_PROGRESS,
+            "NoSuchSecret",
+            "listener https: ",
+            id="a gateway with a listener that has no certificate",
+        ),
         pytest.param(route(), Status.IN_PROGRESS, "Pending", "no gateway has taken it up", id="a route of nobody"),
         pytest.param(
             route(
