@@ -13,17 +13,18 @@ import base64
 import json
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from kcl.records import dataclass, field
 from runtimes.base import quantity
 from runtimes.base.documents import DocumentError, load_json
+from runtimes.sandbox.go_times import time_text
 from runtimes.sandbox.limits import check_values
 from runtimes.sandbox.pruning import PRESERVE, Pruning
-from runtimes.sandbox.schema.registry import OBJECT_META, KindSchema, Registry
-from runtimes.sandbox.schema.types import Field, MapShape, Type
+from runtimes.sandbox.schema.registry import JSON_SCHEMA, OBJECT_META, KindSchema, Registry
+from runtimes.sandbox.schema.types import ListShape, MapShape, Type
+from runtimes.sandbox.written import written, zero_element
 
 Object = dict[str, Any]
 MAX_STRICT_ERRORS = 100
@@ -147,15 +148,6 @@ def _check(kind: KindSchema, body: Any, reader: _Reader) -> DecodeResult:
     return DecodeResult(made, list(dict.fromkeys(reader.strict)), repeated=repeated)
 
 
-def empty_object(kind: KindSchema) -> Object:
-    """What the server starts from when it creates: the zero struct as it is written out."""
-    if kind.is_custom:
-        return {"apiVersion": kind.api_version, "kind": kind.kind}
-    made = _zero_struct(kind.type)
-    made |= {"apiVersion": kind.api_version, "kind": kind.kind}
-    return made
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a value is: member names on the way (without positions), and the struct it is a field of."""
@@ -247,13 +239,16 @@ class _Reader:
         match type_.format:
             case "raw":
                 return plain(value)
+            case "schema-or-array" | "schema-or-bool" | "schema-or-strings":
+                return self._schema_or(type_.format, value, place)
             case "quantity" | "int-or-string" | "time" | "micro-time" | "duration" | "byte":
                 return self._special(type_.format, value, place)
         if type_.map is not None and type_.scalar is None:
             if not isinstance(value, dict):
                 target = (go or type_.go).replace("]byte", "]uint8")
-                return self._wrong(value, target, "struct" if type_.map.fields else "map", place)
-            if type_.map.fields or type_.map.element is None:
+                is_struct = type_.map.fields or type_.go in _EMPTY_STRUCTS
+                return self._wrong(value, target, "struct" if is_struct else "map", place)
+            if type_.map.fields or type_.map.element is None or type_.go in _EMPTY_STRUCTS:
                 return self._struct(type_, type_.map, value, where, place)
             return self._map(type_.map, value, where, place, go)
         if type_.list is not None and type_.scalar is None:
@@ -303,7 +298,7 @@ class _Reader:
         out: dict[str, Any] = {}
         for name, inner in self.members(value, where):
             made = self.read(element, inner, _join(where, name), place, inner_go)
-            out[name] = _zero_element(element, go) if made is None else made
+            out[name] = zero_element(element, go) if made is None else made
         return out
 
     def _list(self, type_: Type, value: list[Any], where: str, place: _Place, go: str) -> list[Any]:
@@ -312,7 +307,7 @@ class _Reader:
         out = []
         for index, item in enumerate(value):
             made = self.read(element, item, f"{where}[{index}]", place, inner_go)
-            out.append(_zero_element(element, go) if made is None else made)
+            out.append(zero_element(element, go) if made is None else made)
         return out
 
     def _scalar(self, type_: Type, value: Any, place: _Place, go: str) -> Any:
@@ -336,9 +331,31 @@ class _Reader:
                 return int(value)
             return self._wrong(value, target, target, place)
         bits = 31 if form == "int32" else 63
+        if bits == 31 and isinstance(self.texts, _RestoreTexts) and -(2**63) <= value < 2**63:
+            return (value + 2**31) % 2**32 - 2**31  # it is cut off, as Go converts
         if not -(2**bits) <= value < 2**bits:
             return self._wrong(value, target, target, place)
         return value
+
+    def _schema_or(self, form: str, value: Any, place: _Place) -> Any:
+        """Read apart from what is around it: only the first wrong type comes out of it, named by this place."""
+        own = _Reader(_JsonTexts())
+        schema, at, made = Registry.load().definition(JSON_SCHEMA), _Place((), ""), None
+        try:
+            if isinstance(value, dict):
+                made = own.read(schema, value, "", at, "v1.JSONSchemaProps")
+            elif form == "schema-or-bool":
+                if not isinstance(value, bool):
+                    raise DecodeError("boolean or JSON schema expected")
+                made = value
+            elif isinstance(value, list):
+                element = "string" if form == "schema-or-strings" else "v1.JSONSchemaProps"
+                made = own.read(_list_of(element, schema), value, "", at, f"[]{element}") or None
+        except DecodeError as error:
+            own.error = str(error)
+        if own.error is not None:
+            self._end(_WITHIN.sub(lambda found: f"{found[1]}{place.text()} of type ", own.error, count=1))
+        return made
 
     def _special(self, form: str, value: Any, place: _Place) -> Any:
         """Types that read themselves: a value they refuse ends the reading."""
@@ -353,8 +370,9 @@ class _Reader:
                 case "byte":
                     return self._bytes(value, place)
                 case "time" | "micro-time":
-                    if not isinstance(value, str):
-                        return self._end(self.texts.wrong(value, "string", "string", place))
+                    if not isinstance(value, str):  # read as JSON by both readers
+                        at = place if isinstance(self.texts, _JsonTexts) else _Place((), "")
+                        return self._end(_JsonTexts().wrong(value, "string", "string", at))
                     return time_text(value, micro=form == "micro-time")
         except ValueError as error:
             message = str(error)
@@ -406,6 +424,18 @@ class _Reader:
         return base64.b64encode(read).decode()
 
 
+_WITHIN = re.compile(r"(json: cannot unmarshal .*? into )Go (?:struct field \S+|value) of type ")
+
+
+_EMPTY_STRUCTS = ("v1.CustomResourceSubresourceStatus",)  # OpenAPI has the same words for these and for a map
+
+
+@lru_cache
+def _list_of(go: str, schema: Type) -> Type:
+    element = Type(scalar="string") if go == "string" else schema
+    return Type(list=ListShape(element), go=f"[]{go}")
+
+
 def _bad_base64(text: str) -> int | None:
     """Where the standard encoding finds fault with `text`; None if it is fine. It reads four characters at a time."""
     at = 0
@@ -445,135 +475,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     return value
-
-
-# --- writing -------------------------------------------------------------------------------------------------------
-
-
-def written(shape: MapShape, found: dict[str, Any]) -> Object:
-    """A struct's members as they are written out, given those that were read (None: null or absent)."""
-    out: dict[str, Any] = {}
-    for name, member in _written_at_all(shape, frozenset(found)):
-        value = found.get(name)
-        if value is None:
-            value = _zero(member)
-            if value is not _OMITTED:
-                out[name] = value
-        elif not _is_left_out(value, member):
-            out[name] = value
-    return out
-
-
-@lru_cache(maxsize=4096)
-def _written_at_all(shape: MapShape, found: frozenset[str]) -> tuple[tuple[str, Field], ...]:
-    """The members, in order, that were read or are written where they are absent: a few of the dozens of a struct."""
-    return tuple(each for each in shape.fields.items() if each[0] in found or _zero(each[1]) is not _OMITTED)
-
-
-_OMITTED: Any = object()
-_SAID_BY_EMPTINESS: Final = frozenset({"[]v2.HPAScalingPolicy"})
-"""Go types of members that get a default where they are absent and none where they are empty; empty ones are refused
-afterwards, so none is stored."""
-
-
-def _is_left_out(value: Any, member: Field) -> bool:
-    if member.pointer or member.go in _SAID_BY_EMPTINESS:
-        return False
-    return (member.omit_empty and _is_empty(value, member)) or (member.omit_zero and value == _zero_value(member))
-
-
-def _is_empty(value: Any, member: Field) -> bool:
-    """Empty as `omitempty` means it: false, 0, "", no elements; a struct never is."""
-    if member.type.format == "raw":
-        return False
-    if isinstance(value, dict):
-        return not value and not _is_struct(member.type)
-    if member.type.format in ("quantity", "int-or-string", "time", "micro-time", "duration"):
-        return False
-    return not value
-
-
-def _is_struct(type_: Type) -> bool:
-    return type_.map is not None and type_.scalar is None and bool(type_.map.fields or type_.map.element is None)
-
-
-def _zero_value(member: Field) -> Any:
-    """What an absent value of this field is written as when it is not left out."""
-    if member.pointer:
-        return None
-    match member.type.format:
-        case "quantity":
-            return "0"
-        case "int-or-string":
-            return 0
-        case "duration":
-            return "0s"
-        case "time" | "micro-time" | "raw":
-            return None
-    if _is_struct(member.type):
-        return _zero_struct(member.type)
-    match member.type.scalar:
-        case "string":
-            return ""
-        case "numeric":
-            return 0
-        case "boolean":
-            return False
-    return None
-
-
-def _zero(member: Field) -> Any:
-    """`_zero_value`, or _OMITTED if an absent value is left out."""
-    if member.omit_zero:
-        return _OMITTED
-    value = _zero_value(member)
-    if not member.omit_empty:
-        return value
-    if member.pointer:
-        return _OMITTED
-    special = member.type.format in ("quantity", "int-or-string", "time", "micro-time")
-    is_raw = member.type.format == "raw" and member.go.endswith(("RawExtension", "JSON"))
-    return value if special or is_raw or _is_struct(member.type) else _OMITTED
-
-
-def stored(kind: KindSchema, obj: Object) -> Object:
-    """`obj` as it comes back from storage, which does not tell empty lists and maps from absent ones."""
-    return obj if kind.is_custom else _emptied(kind.type, obj)
-
-
-def _emptied(type_: Type, value: Any) -> Any:
-    if isinstance(value, list) and type_.list is not None and type_.list.element.map is not None:
-        return [_emptied(type_.list.element, item) for item in value]
-    if not isinstance(value, dict) or type_.map is None or type_.scalar is not None:
-        return value
-    out: Object = {}
-    for name, inner in value.items():
-        if not isinstance(inner, dict | list):
-            out[name] = inner
-            continue
-        member = type_.map.fields.get(name)
-        is_open = member is not None and not member.pointer and not _is_struct(member.type)
-        is_open = is_open and member is not None and member.type.format != "raw"
-        if inner in ([], {}) and is_open:
-            out[name] = None
-        else:
-            below = type_.map.member(name)
-            out[name] = inner if below is None else _emptied(below, inner)
-    return out
-
-
-def _zero_struct(type_: Type) -> Object:
-    assert type_.map is not None
-    return written(type_.map, {})
-
-
-def _zero_element(type_: Type, go: str) -> Any:
-    """What null stands for in a list or map of non-pointers."""
-    if "]*" in go:
-        return None
-    if type_.format == "byte":
-        return ""
-    return _zero_value(Field("", type_, pointer=False))
 
 
 # --- custom resources ----------------------------------------------------------------------------------------------
@@ -628,49 +529,3 @@ def _read_embedded(obj: Object, where: str, reader: _Reader) -> None:
     for problem in own.strict:
         reader.note(problem)
     obj["metadata"] = read if read is not None else {}
-
-
-# --- times ---------------------------------------------------------------------------------------------------------
-
-RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)")
-LAYOUT = ("2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", "Z07:00")
-
-
-def _escaped(text: str) -> str:
-    """As Go's times are quoted: by bytes, where they are not plain."""
-    return "".join(
-        chr(byte)
-        if 0x20 <= byte < 0x80 and byte not in b'"\\'
-        else f"\\{chr(byte)}"
-        if byte in b'"\\'
-        else f"\\x{byte:02x}"
-        for byte in text.encode(errors="surrogatepass")
-    )
-
-
-def time_text(text: str, *, micro: bool) -> str:
-    """A time in UTC as the server writes it: with seconds, or with microseconds. Raises ValueError."""
-    layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
-    match = RFC3339.fullmatch(text)
-    if match is None:
-        rest, wanted = _where_time_fails(text)
-        shown, rest = _escaped(text), _escaped(rest)
-        raise ValueError(f'parsing time "{shown}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
-    if micro and match[7] is None:
-        raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{match[8]}" as ".000000"')
-    try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
-    except ValueError:
-        raise ValueError(f'parsing time "{text}": day out of range') from None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
-
-
-def _where_time_fails(text: str) -> tuple[str, str]:
-    """What is left of `text` where it stops being a time, and the part of the layout that was expected there."""
-    at = 0
-    for part in LAYOUT[:-1]:
-        piece = text[at : at + len(part)]
-        if (part.isdigit() and not piece.isdigit()) or (not part.isdigit() and piece != part) or len(piece) < len(part):
-            return text[at:], part
-        at += len(part)
-    return text[at:], LAYOUT[-1]

@@ -93,14 +93,15 @@ def deprecation(causes: Causes, version: Object, path: str) -> None:
         return
     if not version.get("deprecated"):
         causes.invalid(where, warning, "can only be set for deprecated versions")
+        return
+    if len(warning.encode()) > 256:
+        causes.invalid(where, warning, "must be <= 256 characters long")
     if not warning:
         causes.invalid(where, warning, "must not be an empty string")
     at = next((index for index, letter in enumerate(warning) if not letter.isprintable()), None)
     if at is not None:
         text = "must only contain printable UTF-8 characters; non-printable character found at index"
-        causes.invalid(where, warning, f"{text} {at}")
-    if len(warning.encode()) > 256:
-        causes.invalid(where, warning, "must be <= 256 characters long")
+        causes.invalid(where, warning, f"{text} {len(warning[:at].encode())}")
 
 
 def columns(causes: Causes, given: list[Object], path: str) -> None:
@@ -133,17 +134,17 @@ def subresources(causes: Causes, given: Mapping[str, Any] | None, path: str) -> 
     scale = (given or {}).get("scale")
     if scale is None:
         return
-    for field, roots, required in (
-        ("specReplicasPath", (".spec",), True),
-        ("statusReplicasPath", (".status",), True),
-        ("labelSelectorPath", (".status", ".spec"), False),
+    for field, roots, under in (
+        ("specReplicasPath", (".spec",), ".spec"),
+        ("statusReplicasPath", (".status",), ".status"),
+        ("labelSelectorPath", (".status", ".spec"), "either .spec or .status"),
     ):
         value, where = scale.get(field) or "", f"{path}.scale.{field}"
         if not value:
-            if required:
+            if field != "labelSelectorPath":
                 causes.required(where)
         elif _simple(causes, value, where) and not value.startswith(tuple(f"{root}." for root in roots)):
-            causes.invalid(where, value, f"should be a json path under {' or '.join(roots)}")
+            causes.invalid(where, value, f"should be a json path under {under}")
 
 
 def selectable(causes: Causes, given: list[Object], schema: Object | None, path: str) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 
 from runtimes.sandbox import definition_parts as parts
-from runtimes.sandbox import structural
+from runtimes.sandbox import open_schemas
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.validate.causes import Cause, Causes
-from runtimes.sandbox.validate.rules import compile_rules
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_RULE = (
@@ -36,8 +35,8 @@ def create(definition: Object) -> list[Cause]:
     if name and name != required:
         causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     _spec(causes, spec)
-    parts.approved(causes, definition)
     _stored_versions(causes, definition)
+    parts.approved(causes, definition)
     return causes
 
 
@@ -65,47 +64,56 @@ def _spec(causes: Causes, spec: Object) -> None:
     elif spec["scope"] not in ("Cluster", "Namespaced"):
         causes.not_supported("spec.scope", spec["scope"], ("Cluster", "Namespaced"))
     versions: list[Object] = spec.get("versions") or []
-    seen: set[str] = set()
-    unique = True
+    for index, version in enumerate(versions):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+            causes.required(f"spec.versions[{index}].schema.openAPIV3Schema")
     for index, version in enumerate(versions):
         name = version.get("name") or ""
-        unique = unique and name not in seen
-        seen.add(name)
         if not _LABEL.fullmatch(name):
             causes.invalid(f"spec.versions[{index}].name", name, _LABEL_RULE)
         parts.deprecation(causes, version, f"spec.versions[{index}]")
-    if not unique:
+        _version(causes, versions, version, f"spec.versions[{index}]")
+    if len({version.get("name") or "" for version in versions}) != len(versions):
         causes.invalid("spec.versions", _go_versions(versions), "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        causes.invalid(
-            "spec.versions", _go_versions(versions), "must have exactly one version marked as storage version"
-        )
-    if versions and not _LABEL.fullmatch(versions[0].get("name") or ""):
-        causes.invalid("spec.version", versions[0].get("name") or "", _LABEL_RULE)
+        text = "must have exactly one version marked as storage version"
+        causes.invalid("spec.versions", None if spec.get("versions") is None else _go_versions(versions), text)
+    if versions and (first := versions[0].get("name")) and not _LABEL.fullmatch(first):
+        causes.invalid("spec.version", first, _LABEL_RULE)
     _names(causes, spec.get("names") or {})
-    _schemas(causes, versions)
-    _beside_schemas(causes, versions)
+    _shared(causes, versions)
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.invalid("spec.preserveUnknownFields", True, text)
     parts.conversion(causes, spec.get("conversion"))
 
 
-def _beside_schemas(causes: Causes, versions: list[Object]) -> None:
-    for index, version in enumerate(versions):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+def _version(causes: Causes, versions: list[Object], version: Object, path: str) -> None:
+    """What the versions do not have in common. What they have, the server keeps once, and looks at later."""
+    own = {part: version.get(part) for part in _HOISTED if not parts.shared(versions, part)}
+    subresources = versions[0].get("subresources") if parts.shared(versions, "subresources") else own["subresources"]
+    _parts_of(causes, own, path, f"{path}.schema.openAPIV3Schema", has_status=_has_status(subresources))
 
-        def place(part: str, index: int = index) -> str | None:
-            if parts.shared(versions, part):
-                return f"spec.{part}" if index == 0 else None
-            return f"spec.versions[{index}].{part}"
 
-        if (path := place("selectableFields")) is not None:
-            parts.selectable(causes, version.get("selectableFields") or [], schema, path)
-        if (path := place("subresources")) is not None:
-            parts.subresources(causes, version.get("subresources"), path)
-        if (path := place("additionalPrinterColumns")) is not None:
-            parts.columns(causes, version.get("additionalPrinterColumns") or [], path)
+def _shared(causes: Causes, versions: list[Object]) -> None:
+    own = {part: versions[0].get(part) for part in _HOISTED if parts.shared(versions, part)}
+    has_status = any(_has_status(version.get("subresources")) for version in versions)
+    _parts_of(causes, own, "spec", "spec.validation.openAPIV3Schema", has_status=has_status)
+
+
+def _has_status(subresources: Object | None) -> bool:
+    return (subresources or {}).get("status") is not None
+
+
+def _parts_of(causes: Causes, own: Object, path: str, schema_path: str, *, has_status: bool) -> None:
+    schema = (own.get("schema") or {}).get("openAPIV3Schema")
+    if schema is not None:
+        open_schemas.check(causes, schema, schema_path, has_status=has_status)
+    if own.get("subresources") is not None:
+        parts.subresources(causes, own["subresources"], f"{path}.subresources")
+    parts.columns(causes, own.get("additionalPrinterColumns") or [], f"{path}.additionalPrinterColumns")
+    if own.get("selectableFields"):
+        parts.selectable(causes, own["selectableFields"], schema, f"{path}.selectableFields")
 
 
 def _group(causes: Causes, group: str) -> None:
@@ -119,20 +127,23 @@ def _group(causes: Causes, group: str) -> None:
 
 def _names(causes: Causes, names: Object) -> None:
     for field in ("plural", "singular", "kind", "listKind"):
-        value = names.get(field) or ""
-        if not value:
+        if not names.get(field):
             causes.required(f"spec.names.{field}")
-            continue
-        mixed = field in ("kind", "listKind")
-        if not _LABEL.fullmatch(value.lower() if mixed else value):
+    for field in ("plural", "singular", "kind", "listKind"):
+        value, mixed = names.get(field) or "", field in ("kind", "listKind")
+        if value and not _LABEL.fullmatch(value.lower() if mixed else value):
             rule = f"may have mixed case, but should otherwise match: {_LABEL_RULE}" if mixed else _LABEL_RULE
             causes.invalid(f"spec.names.{field}", value, rule)
-    for field in ("shortNames", "categories"):
-        for index, value in enumerate(names.get(field) or ()):
-            if not _LABEL.fullmatch(value):
-                causes.invalid(f"spec.names.{field}[{index}]", value, _LABEL_RULE)
+    _short(causes, names, "shortNames")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         causes.invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+    _short(causes, names, "categories")
+
+
+def _short(causes: Causes, names: Object, field: str) -> None:
+    for index, value in enumerate(names.get(field) or ()):
+        if not _LABEL.fullmatch(value):
+            causes.invalid(f"spec.names.{field}[{index}]", value, _LABEL_RULE)
 
 
 def _go_versions(versions: list[Object]) -> list[Object]:
@@ -159,38 +170,13 @@ def _stored_versions(causes: Causes, definition: Object) -> None:
     if not stored:
         causes.invalid("status.storedVersions", None, "must have at least one stored version")
         return
-    names = {version.get("name") for version in versions}
-    storage = [version.get("name") for version in versions if version.get("storage")]
-    for index, name in enumerate(stored):
-        if name not in names:
-            until = f"until a storage migration ensures no data remains persisted in {name} and removes {name} from"
-            text = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions"
-            )
-            causes.invalid(f"status.storedVersions[{index}]", name, f"{text} {until} status.storedVersions")
-    if storage and storage[-1] not in stored:
-        causes.invalid("status.storedVersions", stored, f"must have the storage version {storage[-1]}")
-
-
-# --- Schemas ---
-
-
-def _schemas(causes: Causes, versions: list[Object]) -> None:
-    """A schema that all versions share is named by the place where the server keeps it."""
-    shared = len(versions) > 0 and all(version.get(k) == versions[0].get(k) for version in versions for k in _HOISTED)
-    for index, version in enumerate(versions[:1] if shared else versions):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            for at, _ in enumerate(versions) if shared else ((index, None),):
-                causes.required(f"spec.versions[{at}].schema.openAPIV3Schema")
-            continue
-        path = "spec.validation.openAPIV3Schema" if shared else f"spec.versions[{index}].schema.openAPIV3Schema"
-        if "status" in (version.get("subresources") or {}) and schema.get("type") not in ("object", None):
-            causes.invalid(
-                f"{path}.type",
-                schema["type"],
-                'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
-            )
-        structural.check(causes, schema, path)
-        if not causes:
-            compile_rules(causes, schema, path)
+    left = {name: index for index, name in enumerate(stored)}
+    for version in versions:
+        name = version.get("name") or ""
+        if version.get("storage") and name not in left:
+            causes.invalid("status.storedVersions", stored, f"must have the storage version {name}")
+        left.pop(name, None)
+    for name, index in left.items():
+        until = f"until a storage migration ensures no data remains persisted in {name} and removes {name} from"
+        text = f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions"
+        causes.invalid(f"status.storedVersions[{index}]", name, f"{text} {until} status.storedVersions")

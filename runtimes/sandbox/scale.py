@@ -103,8 +103,7 @@ def update(state: State, call: Call, body: Any) -> Object:
     kind = _kind()
     obj = writing.read_body(call, kind, body)
     _same_name(call, obj)
-    if obj["metadata"].get("namespace") not in (None, "", call.namespace):
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    _same_namespace(call, obj)
     parent = _parent(state, call.resource, call.namespace, call.name)
     before = _with_owners(call.resource, parent)
     return _store(state, call, parent, _tracked(state, call, kind, before, obj))
@@ -120,6 +119,11 @@ def _same_name(call: Call, obj: Object) -> None:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
 
+def _same_namespace(call: Call, obj: Object) -> None:
+    if obj["metadata"].get("namespace") not in (None, "", call.namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
 def patch(state: State, call: Call, body: Any, patch_type: PatchType, force: bool) -> Written:
     kind = _kind()
     parent = _parent(state, call.resource, call.namespace, call.name)
@@ -127,6 +131,7 @@ def patch(state: State, call: Call, body: Any, patch_type: PatchType, force: boo
     if patch_type != "apply":
         obj = writing.patched(call, kind, before, body, patch_type)
         _same_name(call, obj)
+        _same_namespace(call, obj)
         return Written(_store(state, call, parent, _tracked(state, call, kind, before, obj)))
     try:
         merged = apply.server_side_apply(kind, before, body, call.manager, force, state.now, "scale")

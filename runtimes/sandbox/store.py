@@ -56,6 +56,8 @@ class Store:
         self._objects: dict[ResourceKey, dict[ObjectKey, Object]] = {}
         self._sizes: dict[tuple[ResourceKey, ObjectKey], int] = {}
         self._size = 0
+        # Created without what reading fills in: the first write of these, even of nothing, is a change.
+        self.completed_on_reading: set[tuple[ResourceKey, ObjectKey]] = set()
         self._history: deque[Change] = deque()
         self._history_sizes: deque[int] = deque()
         self._history_size = 0
@@ -100,6 +102,7 @@ class Store:
         self.revision += 1
         object_["metadata"]["resourceVersion"] = str(self.revision)
         self._sizes[resource, key] = size
+        self.completed_on_reading.discard((resource, key))
         self._objects.setdefault(resource, {})[key] = object_
         self._commit(
             Change(self.revision, "ADDED" if previous is None else "MODIFIED", resource, key, object_, previous)
@@ -110,6 +113,7 @@ class Store:
         """Delete; `last` is the final state to show to watchers, the stored one if None. KeyError if absent."""
         previous = self._objects[resource].pop(key)
         self._size -= self._sizes.pop((resource, key))
+        self.completed_on_reading.discard((resource, key))
         self.revision += 1
         final = copied(last if last is not None else previous)
         final["metadata"]["resourceVersion"] = str(self.revision)

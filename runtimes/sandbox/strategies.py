@@ -463,6 +463,13 @@ def _note_phase_change(new: Object, old: Object, server: Server) -> None:
         _keep(status, before, "lastPhaseTransitionTime")
 
 
+def is_completed_on_reading(resource: Resource, created: Object) -> bool:
+    """Whether an object is stored without a default that a reader is shown. `created` is as it was sent."""
+    if resource.storage == ("batch", "jobs"):  # labels from the template's, which are made after the defaults
+        return not created["metadata"].get("labels") and not created["spec"].get("manualSelector")
+    return resource.storage == ("", "persistentvolumeclaims")  # the phase
+
+
 def _create_claim(claim: Object, server: Server) -> None:
     claim["status"] = {"phase": "Pending"}
 

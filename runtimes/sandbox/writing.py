@@ -10,7 +10,17 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from kcl.records import dataclass, field, replace
-from runtimes.sandbox import admission, admission_policies, apply, decode, defaults, definitions, strategies, validate
+from runtimes.sandbox import (
+    admission,
+    admission_policies,
+    apply,
+    decode,
+    defaults,
+    definitions,
+    strategies,
+    validate,
+    written,
+)
 from runtimes.sandbox import patch as patches
 from runtimes.sandbox.admission import Review
 from runtimes.sandbox.custom import DEFINITIONS, forbid_new_objects
@@ -121,7 +131,10 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     stored = _through_storage(state, call, stored)
     if call.dry_run:
         return read_as(stored, resource)
-    return read_as(state.store.put(resource.storage, key, stored), resource)
+    stored = state.store.put(resource.storage, key, stored)
+    if strategies.is_completed_on_reading(resource, obj):
+        state.store.completed_on_reading.add((resource.storage, key))
+    return read_as(stored, resource)
 
 
 def _judge(state: State, call: Call, obj: Object, old: Object | None) -> None:
@@ -145,7 +158,7 @@ def _through_storage(state: State, call: Call, obj: Object) -> Object:
     if call.resource.is_custom:
         return obj
     kind = _stored_kind(state, call)
-    obj = decode.stored(kind, obj)
+    obj = written.stored(kind, obj)
     defaults.apply(kind, obj)
     return obj
 
@@ -170,7 +183,7 @@ def _begin_life(state: State, call: Call, obj: Object) -> None:
 def _empty_status(state: State, call: Call) -> Object | None:
     if call.resource.is_custom:
         return None
-    status: Object | None = decode.empty_object(_stored_kind(state, call)).get("status")
+    status: Object | None = written.empty_object(_stored_kind(state, call)).get("status")
     return status
 
 
@@ -401,13 +414,13 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
     new = apply.keep_times_if_unchanged(live, new)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
     new = _through_storage(state, call, new)
-    if new == live:
+    key = (call.namespace, call.name)
+    if new == live and (call.dry_run or (resource.storage, key) not in state.store.completed_on_reading):
         return read_as(live, resource)
     undo_charge = charge(state, call, new, live)
     if call.dry_run:
         return read_as(new, resource)
     del undo_charge
-    key = (call.namespace, call.name)
     if _is_finished(new, live):
         state.store.remove(resource.storage, key, live)
         return read_as(new, resource)

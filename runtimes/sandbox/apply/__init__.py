@@ -13,7 +13,7 @@ from typing import Any
 
 from kcl.records import dataclass
 from runtimes.base.documents import load_json
-from runtimes.sandbox import decode, defaults
+from runtimes.sandbox import decode, defaults, written
 from runtimes.sandbox.apply import managed as managed_fields
 from runtimes.sandbox.apply import reset, scale, typed
 from runtimes.sandbox.apply.fieldset import FieldSet, Path, path_text
@@ -97,20 +97,21 @@ def server_side_apply(
     version = applied.get("apiVersion", "") if isinstance(applied, dict) else ""
     if not isinstance(applied, dict) or (version, applied.get("kind", "")) != (kind.api_version, kind.kind):
         raise ApplyError(400, "BadRequest", f"invalid object type: {_gvk_text(applied)}")
-    if (applied.get("metadata") or {}).get("managedFields") is not None:
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise ApplyError(400, "BadRequest", "metadata.managedFields must be nil")
     try:
         typed.check(kind.type, applied, allow_duplicates=False)
     except typed.TypedError as error:
         raise ApplyError(500, "", f"failed to create typed patch object ({_named(kind, applied)}): {error}") from error
 
-    live = live if live is not None else decode.empty_object(kind)
+    live = live if live is not None else written.empty_object(kind)
     managed = managed_fields.decode((live.get("metadata") or {}).get("managedFields"))
     bare = _without_managed_fields(live)
     ignored = reset.fields(kind, subresource, has_status=has_status)
     if not managed.owners:
         everything = managed_fields.of(BEFORE_FIRST_APPLY, "Update", kind.api_version, subresource or "")
-        _update(kind, decode.empty_object(kind), bare, managed, everything, now, ignored)
+        _update(kind, written.empty_object(kind), bare, managed, everything, now, ignored)
 
     try:
         merged, owners = _apply(kind, bare, applied, managed, manager, force, now, subresource or "", ignored)
@@ -270,7 +271,7 @@ def track_update(
     managed = _owners_for_update(sent, held, bool(subresource))
     result = _without_managed_fields(new)
     if managed.owners or old is None or not (old.get("metadata") or {}).get("uid"):
-        before = _without_managed_fields(old) if old is not None else decode.empty_object(kind)
+        before = _without_managed_fields(old) if old is not None else written.empty_object(kind)
         me = managed_fields.of(manager, "Update", kind.api_version, subresource or "")
         ignored = reset.fields(kind, subresource, has_status=has_status)
         try:
@@ -323,7 +324,7 @@ def _gvk_text(applied: Any) -> str:
     """A body's kind as Go prints it: `/v2, Kind=ConfigMap`."""
     if not isinstance(applied, dict):
         return "/, Kind="
-    api_version, kind = str(applied.get("apiVersion") or ""), applied.get("kind") or ""
+    api_version, kind = _text(applied.get("apiVersion")), _text(applied.get("kind"))
     group, _, version = api_version.rpartition("/")
     return f"{group}/{version}, Kind={kind}"
 
@@ -331,7 +332,12 @@ def _gvk_text(applied: Any) -> str:
 def _named(kind: KindSchema, obj: Object) -> str:
     meta = obj.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
-    return f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {kind.gvk_text}"
+    return f"{_text(meta.get('namespace'))}/{_text(meta.get('name'))}; {kind.gvk_text}"
+
+
+def _text(value: Any) -> str:
+    """A member that is to be a text, as it is read of an object of unknown form."""
+    return value if isinstance(value, str) else ""
 
 
 def _last_applied_text(applied: Object) -> str:

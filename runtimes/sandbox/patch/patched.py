@@ -39,7 +39,7 @@ def patched(kind: KindSchema, before: Mapping[str, Any], body: Any, patch_type: 
     check_values(made)
     shown = go_value(body) if patch_type == "strategic" else json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     try:
-        read = decode.restore(kind, made) if patch_type == "strategic" else _read(kind, _sorted(made))
+        read = _restored(kind, made) if patch_type == "strategic" else _read(kind, _sorted(made))
     except DecodeError as error:
         raise unreadable(shown, str(error)) from error
     read.strict[:0] = problems
@@ -57,6 +57,13 @@ def unreadable(shown: str, why: str) -> PatchError:
     return PatchError(422, "Invalid", f' "" is invalid: patch: {cause["message"]}', {"causes": [cause]})
 
 
+def _restored(kind: KindSchema, made: Any) -> DecodeResult:
+    """What a strategic patch makes of kind and version is read, and means nothing."""
+    read = decode.restore(kind, made)
+    read.object |= {"apiVersion": kind.api_version, "kind": kind.kind}
+    return read
+
+
 def _sorted(value: Any) -> Any:
     """Members in the order in which the server writes a patched object, before it reads it again."""
     if isinstance(value, dict):
@@ -68,12 +75,11 @@ def _read(kind: KindSchema, made: Any) -> DecodeResult:
     """Read as what the patched object says it is, which for custom resources is left to the caller to compare."""
     if kind.is_custom or not isinstance(made, dict):
         return decode.check(kind, made)
-    name, version = made.get("kind", ""), made.get("apiVersion", "")
+    name, version = _said(made, "kind") or kind.kind, _said(made, "apiVersion")
     if (name, version) == (kind.kind, kind.api_version):
-        return decode.check(kind, made)
-    for field, value in (("Kind", name), ("apiVersion", version)):
-        if not value:
-            raise DecodeError(f"Object '{field}' is missing in '{json.dumps(made, separators=(',', ':'))}'")
+        return decode.check(kind, {**made, "kind": name})
+    if not version and name == kind.kind:
+        return _unversioned(kind, made)
     group, _, short = str(version).rpartition("/")
     try:
         other = Registry.load().kind(group, short, str(name))
@@ -83,6 +89,22 @@ def _read(kind: KindSchema, made: Any) -> DecodeResult:
     decode.check(other, made)
     ours = kind.group.partition(".")[0] or "core"
     raise DecodeError(f"unable to decode {other.gvk_text} into *{ours}.{kind.kind}")
+
+
+def _said(made: Mapping[str, Any], field: str) -> str:
+    """The kind or version of a patched object, "" if it says none. Raises DecodeError."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(made.get(name), str | None):
+            found = decode.json_kind(made[name])
+            why = f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
+            raise DecodeError(f"couldn't get version/kind; json parse error: {why}")
+    return made.get(field) or ""
+
+
+def _unversioned(kind: KindSchema, made: Mapping[str, Any]) -> DecodeResult:
+    """An object without a version is read into the server's own form of the kind, whose members have other names."""
+    unknown = [f'unknown field "{name}"' for name in made if name not in ("apiVersion", "kind")]
+    return DecodeResult({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}}, unknown)
 
 
 def _operation_problems(operations: Any) -> list[str]:

@@ -78,7 +78,7 @@ def spelled(go: str, package: str) -> str:
         word = found[0]
         return word if word in SCALARS or word in ("map", "interface") else f"{package}.{word}"
 
-    return re.sub(r"(?<![\w.])\w+(?![\w.])|(?<=\])\w+(?!\.)", qualify, re.sub(r"\b(?:core|api|meta)v1\.", "v1.", go))
+    return re.sub(r"(?<![\w.])\w+(?![\w.])|(?<=\])\w+\b(?!\.)", qualify, re.sub(r"\b(?:core|api|meta)v1\.", "v1.", go))
 
 
 def inlined(go: str, prefix: str, structs: dict[str, list[Member]]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kcl.records import dataclass
 from runtimes.sandbox.schema.structural import custom_type, fill
-from runtimes.sandbox.schema.types import UNTYPED, Type
+from runtimes.sandbox.schema.types import OWN_JSON, UNTYPED, Type
 
 # Definitions with an encoding of their own: what OpenAPI says of them is less than what the server knows.
 FORMATS = {
@@ -22,10 +22,11 @@ FORMATS = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "raw",
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "raw",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": "raw",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "raw",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "raw",
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "raw",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "schema-or-array",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "schema-or-bool",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "schema-or-strings",
 }
+JSON_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
@@ -86,7 +87,7 @@ class Registry:
         package, _, short = name.rpartition(".")
         made = self._types[name] = Type(name=name, go=f"{package.rpartition('.')[2]}.{short}")
         special = FORMATS.get(name, "")
-        if special == "raw" and not name.endswith("FieldsV1"):
+        if special in OWN_JSON and not name.endswith("FieldsV1"):
             made.scalar, made.list, made.map = UNTYPED.scalar, UNTYPED.list, UNTYPED.map
         else:
             fill(made, self._schemas[name], self.definition, False, self._go.get(name, {}))

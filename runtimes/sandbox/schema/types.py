@@ -62,8 +62,8 @@ class MapShape:
 @dataclass(slots=True, eq=False)
 class Type:
     """name: the definition's name, or "". format: OpenAPI's, or ours for the definitions with an encoding of their own
-    (`quantity`, `int-or-string`, `time`, `micro-time`, `duration`, `raw`). go: as messages print it, "" if not built
-    in.
+    (`quantity`, `int-or-string`, `time`, `micro-time`, `duration`, those of OWN_JSON). go: as messages print it, "" if
+    not built in.
     """
 
     scalar: Scalar | None = None
@@ -90,6 +90,9 @@ class Type:
         assert self.list is not None, f"type {self.name!r} allows nothing"
         return self.list
 
+
+OWN_JSON = frozenset(("raw", "schema-or-array", "schema-or-bool", "schema-or-strings"))
+"""Formats of values of any form, of which only the reader knows which there may be."""
 
 Form = Scalar | ListShape | MapShape
 

@@ -190,7 +190,7 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("batch", "CronJob"): Rules(jobs.cron_job, jobs.cron_job_update),
     ("autoscaling", "HorizontalPodAutoscaler"): Rules(
-        autoscaling.autoscaler, on_update="meta check", status=autoscaling.autoscaler_status
+        autoscaling.autoscaler, autoscaling.autoscaler_change, status=autoscaling.autoscaler_status
     ),
     ("autoscaling", "Scale"): Rules(others.scale, on_update="full"),
     ("policy", "PodDisruptionBudget"): Rules(

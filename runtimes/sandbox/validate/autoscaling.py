@@ -10,6 +10,15 @@ from runtimes.sandbox.validate.names import path_segment
 
 
 def autoscaler(causes: Causes, obj: Object) -> None:
+    _autoscaler(causes, obj, None)
+
+
+def autoscaler_change(causes: Causes, new: Object, old: Object) -> None:
+    """As of a new one, but that the version of a target that stays what it is may be any."""
+    _autoscaler(causes, new, old)
+
+
+def _autoscaler(causes: Causes, obj: Object, old: Object | None) -> None:
     spec = obj.get("spec") or {}
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if low is not None and low < 1:
@@ -18,14 +27,7 @@ def autoscaler(causes: Causes, obj: Object) -> None:
         causes.invalid("spec.maxReplicas", high, "must be greater than 0")
     if low is not None and high < low:
         causes.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
-    target = spec.get("scaleTargetRef") or {}
-    for name in ("kind", "name"):
-        if not target.get(name):
-            causes.required(f"spec.scaleTargetRef.{name}")
-    if "/" not in target.get("apiVersion", "") and target.get("kind") != "ReplicationController":
-        causes.invalid(
-            "spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), "apiVersion must specify API group"
-        )
+    _target_reference(causes, spec.get("scaleTargetRef") or {}, old)
     metrics = spec.get("metrics") or []
     outside = any(metric.get("type") in ("Object", "External") for metric in metrics)
     if low == 0 and not outside:
@@ -35,6 +37,33 @@ def autoscaler(causes: Causes, obj: Object) -> None:
     for index, metric in enumerate(metrics):
         _metric(causes, metric, f"spec.metrics[{index}]")
     _behaviour(causes, spec.get("behavior") or {}, "spec.behavior")
+
+
+def _target_reference(causes: Causes, target: Object, old: Object | None) -> None:
+    _named(causes, target, "spec.scaleTargetRef")
+    version, kind = target.get("apiVersion", ""), target.get("kind")
+    if old is not None:
+        before = (old.get("spec") or {}).get("scaleTargetRef") or {}
+        if (before.get("apiVersion", ""), before.get("kind")) == (version, kind):
+            return
+    _version(causes, version, "spec.scaleTargetRef.apiVersion", has_group=kind != "ReplicationController")
+
+
+def _named(causes: Causes, reference: Object, path: str) -> None:
+    for name in ("kind", "name"):
+        value = reference.get(name)
+        if not value:
+            causes.required(f"{path}.{name}")
+        else:
+            causes.invalid_each(f"{path}.{name}", value, path_segment(value))
+
+
+def _version(causes: Causes, version: str, path: str, *, has_group: bool) -> None:
+    group, slash, rest = version.partition("/")
+    if "/" in rest:
+        causes.invalid(path, version, f"unexpected GroupVersion string: {version}")
+    elif has_group and not (slash and group):
+        causes.invalid(path, version, "apiVersion must specify API group")
 
 
 METRICS = {
@@ -68,9 +97,8 @@ def _metric(causes: Causes, metric: Object, path: str) -> None:
 
 def _object_metric(causes: Causes, source: Object, path: str) -> None:
     described = source.get("describedObject") or {}
-    for name in ("kind", "name"):
-        if not described.get(name):
-            causes.required(f"{path}.describedObject.{name}")
+    _named(causes, described, f"{path}.describedObject")
+    _version(causes, described.get("apiVersion", ""), f"{path}.describedObject.apiVersion", has_group=False)
     _identifier(causes, source, path)
     target = source.get("target") or {}
     _target(causes, target, f"{path}.target")

@@ -118,10 +118,9 @@ def _compile(
     names = {"self": checking.type_of(_rooted(schema, path)), "oldSelf": checking.type_of(_rooted(schema, path))}
     for index, rule in enumerate(schema.get(RULES) or ()):
         here = f"{path}.{RULES}[{index}]"
-        if _stated_well(causes, rule, schema, here):
-            if _compiled_well(causes, rule, names, here):
-                _affordable(causes, rule, Estimator(_rooted(schema, path), names), here, costs, repeated)
-            _correlated(causes, rule, here, adrift)
+        if _compiled_well(causes, rule, names, here):
+            _affordable(causes, rule, Estimator(_rooted(schema, path), names), here, costs, repeated)
+        _correlated(causes, rule, here, adrift)
 
 
 def _affordable(
@@ -153,23 +152,37 @@ def _rooted(schema: Object, path: str) -> Object:
     return {**schema, "properties": {**(schema.get("properties") or {}), **own}}
 
 
-def _stated_well(causes: Causes, rule: Object, schema: Object, path: str) -> bool:
-    before = len(causes)
+def stated(causes: Causes, schema: Object, path: str) -> None:
+    """Whether the rules of a place are written in full; what is below the place is not looked at."""
+    for index, rule in enumerate(schema.get(RULES) or ()):
+        _stated(causes, rule, schema, f"{path}.{RULES}[{index}]")
+
+
+def _stated(causes: Causes, rule: Object, schema: Object, path: str) -> None:
     text, message = rule.get("rule") or "", rule.get("message") or ""
     if not text.strip():
         causes.required(f"{path}.rule", "rule is not specified")
     elif message and not message.strip():
         causes.invalid(f"{path}.message", message, "must be non-empty if specified")
-    elif "\n" in message.strip():
+    elif _has_newlines(message.strip()):
         causes.invalid(f"{path}.message", message, "must not contain line breaks")
-    elif "\n" in text.strip() and not message.strip():
+    elif _has_newlines(text.strip()) and not message.strip():
         causes.required(f"{path}.message", "message must be specified if rule contains line breaks")
+    expression, field = rule.get("messageExpression") or "", rule.get("fieldPath") or ""
+    if expression and not expression.strip():
+        causes.required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
     if rule.get("reason") is not None and rule["reason"] not in _REASONS:
         causes.not_supported(f"{path}.reason", rule["reason"], _REASONS)
-    field = rule.get("fieldPath") or ""
+    if field and not field.strip():
+        causes.invalid(f"{path}.fieldPath", field, "must be non-empty if specified")
+    if _has_newlines(field):
+        causes.invalid(f"{path}.fieldPath", field, "must not contain line breaks")
     if field and not _is_field(field, schema):
         causes.invalid(f"{path}.fieldPath", field, "must be a valid path")
-    return len(causes) == before
+
+
+def _has_newlines(text: str) -> bool:
+    return "\n" in text or "\r" in text
 
 
 def _is_field(path: str, schema: Object) -> bool:

@@ -75,6 +75,18 @@ def test_a_write_that_changes_nothing_makes_no_version(cluster: Cluster) -> None
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
+def test_the_first_write_of_a_claim_stores_its_phase(cluster: Cluster) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    created = cluster.create("persistentvolumeclaims", "default", body)["metadata"]["resourceVersion"]
+    versions = [
+        cluster.patch("persistentvolumeclaims", "default", "data", {}, "merge")["metadata"]["resourceVersion"]
+        for _ in range(2)
+    ]
+    assert versions[0] != created
+    assert versions[1] == versions[0]
+
+
 def test_an_unknown_resource_is_not_found(cluster: Cluster) -> None:
     with pytest.raises(ApiError) as refused:
         cluster.list("gadgets.example.com")

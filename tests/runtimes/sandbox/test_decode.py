@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtimes.base import quantity
-from runtimes.sandbox import decode
+from runtimes.sandbox import decode, written
+from runtimes.sandbox.go_times import time_text
 
 from .kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SERVICE, config_map, deployment
 
@@ -108,7 +109,7 @@ def test_a_cut_off_body_says_so(text: str) -> None:
 
 
 def test_a_zero_object_has_the_structs_that_are_always_written() -> None:
-    assert decode.empty_object(SERVICE) == {
+    assert written.empty_object(SERVICE) == {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {},
@@ -120,7 +121,7 @@ def test_a_zero_object_has_the_structs_that_are_always_written() -> None:
 def test_storage_does_not_tell_an_empty_list_from_none() -> None:
     read = decode.check(POD, {"spec": {"containers": []}}).object
     assert read["spec"]["containers"] == []
-    assert decode.stored(POD, read)["spec"]["containers"] is None
+    assert written.stored(POD, read)["spec"]["containers"] is None
 
 
 def test_an_empty_list_of_owners_is_kept_since_it_asks_to_forget_them() -> None:
@@ -138,12 +139,12 @@ def test_an_empty_list_of_owners_is_kept_since_it_asks_to_forget_them() -> None:
     ],
 )
 def test_times_are_kept_in_utc(text: str, micro: bool, kept: str) -> None:
-    assert decode.time_text(text, micro=micro) == kept
+    assert time_text(text, micro=micro) == kept
 
 
 def test_what_is_no_time_says_where_it_stops_being_one() -> None:
     with pytest.raises(ValueError, match='cannot parse "x" as "2006"'):
-        decode.time_text("x", micro=False)
+        time_text("x", micro=False)
 
 
 @pytest.mark.parametrize(

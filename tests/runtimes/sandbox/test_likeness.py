@@ -11,8 +11,8 @@ from runtimes.base.documents import DocumentError, load_yaml
 from runtimes.sandbox.api import yaml_bodies
 from runtimes.sandbox.clock import VirtualClock
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.decode import time_text
 from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.go_times import time_text
 from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.validate.custom import schema_rules
 

@@ -171,6 +171,13 @@ def test_kubectl_takes_over_what_it_applied_from_the_client() -> None:
     [
         ({"nothing": 1}, 500, "(/a; /v1, Kind=ConfigMap): .nothing: field not declared in schema"),
         ({"data": ["x"]}, 500, "(/a; /v1, Kind=ConfigMap): .data: expected map, got &{[x]}"),
+        ({"kind": ["x"]}, 400, "invalid object type: /v1, Kind="),
+        ({"metadata": [1]}, 500, "(/; /v1, Kind=ConfigMap): .metadata: expected map, got &{[1]}"),
+        (
+            {"metadata": {"name": True}},
+            500,
+            "(/; /v1, Kind=ConfigMap): .metadata.name: expected string, got &value.valueUnstructured{Value:true}",
+        ),
         ({"kind": "Secret"}, 400, "invalid object type: /v1, Kind=Secret"),
         ({"metadata": {"name": "a", "managedFields": []}}, 400, "metadata.managedFields must be nil"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from runtimes.sandbox.cel.evaluation import Budget, OutOfBudget, evaluate
 from runtimes.sandbox.cel.syntax import CelError, parse
 from runtimes.sandbox.validate.causes import Causes
-from runtimes.sandbox.validate.rules import check_rules, compile_rules, left_out
+from runtimes.sandbox.validate.rules import check_rules, compile_rules, left_out, stated
 
 Object = dict[str, Any]
 
@@ -122,6 +122,7 @@ def test_rules_that_do_not_compile(rule: str, at: int, message: str) -> None:
 )
 def test_what_stands_beside_a_rule(more: Object, field: str, message: str) -> None:
     causes = Causes()
+    stated(causes, schema("self.a == 1", **more), "x")
     compile_rules(causes, schema("self.a == 1", **more), "x")
     assert [(each["field"], each["message"]) for each in causes] == [
         (f"x.x-kubernetes-validations[0].{field}", message)

@@ -182,3 +182,32 @@ def test_problems_of_patch_and_result_are_told_together() -> None:
 def test_a_patch_may_not_make_another_kind_of_it() -> None:
     with pytest.raises(PatchError, match=r'no kind \\?"ConfigMap\\?" is registered for version \\?"v2'):
         patched(CONFIG_MAP, complete(CONFIG_MAP, config_map()), {"apiVersion": "v2"}, "merge")
+
+
+def test_a_patched_object_that_says_no_kind_is_still_one() -> None:
+    before = complete(CONFIG_MAP, config_map(l="1"))
+    for patch, way in (({"kind": None}, "merge"), ({"kind": ""}, "merge"), ({"kind": "Odd"}, "strategic")):
+        assert patched(CONFIG_MAP, before, patch, way).object["kind"] == "ConfigMap"  # type: ignore[arg-type]
+
+
+def test_a_patched_object_without_a_version_has_unknown_members_only() -> None:
+    read = patched(CONFIG_MAP, complete(CONFIG_MAP, config_map(l="1")), {"apiVersion": None}, "merge")
+    assert read.strict == ['unknown field "data"', 'unknown field "metadata"']
+    assert not read.object["metadata"]
+
+
+@pytest.mark.parametrize(("value", "found"), [(1, "number"), ([], "array"), ({}, "object"), (True, "bool")])
+def test_kind_and_version_of_a_patched_object_are_texts(value: object, found: str) -> None:
+    for name in ("kind", "apiVersion"):
+        operation = {"op": "replace", "path": f"/{name}", "value": value}
+        with pytest.raises(PatchError) as caught:
+            patched(CONFIG_MAP, complete(CONFIG_MAP, config_map()), [operation], "json")
+        why = f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
+        assert caught.value.message.endswith(f": couldn't get version/kind; json parse error: {why}")
+
+
+def test_a_number_too_large_for_its_member_is_cut_off() -> None:
+    live = complete(DEPLOYMENT, deployment())
+    assert (
+        patched(DEPLOYMENT, live, {"spec": {"replicas": 10**12}}, "strategic").object["spec"]["replicas"] == -727379968
+    )
