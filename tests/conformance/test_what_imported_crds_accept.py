@@ -63,13 +63,13 @@ def as_json_schema(schema: Any, is_branch: bool = False) -> Any:
         made["required"] = sorted({*made.get("required", ()), "apiVersion", "kind"})
         text = {"type": "string"}
         made["properties"] = {
-            "apiVersion": text,
-            "kind": text,
-            "metadata": {"type": "object"},
+            "apiVersion": {**text, "pattern": "^([^/]+|[^/]*/[^/]*)$"},
+            "kind": {**text, "pattern": "^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$"},
             **made.get("properties", {}),
+            "metadata": {"type": "object", "propertyNames": {"enum": ["name", "namespace", "labels", "annotations"]}},
         }
     is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in made
-    if not is_branch and made.get("properties") and not is_open:
+    if not is_branch and (made.get("properties") or schema.get("type") == "object") and not is_open:
         made["additionalProperties"] = False
     if schema.get("nullable") and isinstance(made.get("type"), str):
         made["type"] = [made["type"], "null"]

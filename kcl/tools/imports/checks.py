@@ -18,9 +18,9 @@ from typing import Final
 from kcl.records import replace
 from kcl.tools.imports import formats, objects
 from kcl.tools.imports.cel import rules
-from kcl.tools.imports.literals import pattern_literal
+from kcl.tools.imports.literals import pattern_literal, text_literal
 from kcl.tools.imports.places import LONGEST_CONDITION, CannotSay, NeedsWhole, Part, Place, joined
-from kcl.tools.imports.shapes import Rule, Shape
+from kcl.tools.imports.shapes import OBJECT, Rule, Shape
 from kcl.tools.imports.types import Attribute, Made, Type, Typing
 from kcl.tools.imports.values import ValueConditions
 
@@ -98,6 +98,7 @@ class Checking:
             for name in _IS_CALLED:
                 if name in taken:
                     made.checks = [_renamed(each, name) for each in made.checks]
+                    made.index_checks = [_renamed(each, name) for each in made.index_checks]
                     self.used.add(f"_{name}")
         for helper, needed in _HELPED.items():
             if helper in self.used:
@@ -144,7 +145,9 @@ class Checking:
                 inner = place.member(each.name, each.type)
                 conditions = self._values.of(replace(each.shape, rules=()), inner, True)
                 if not place.text:  # what is required is guarded as well, so that it is told as missing
-                    return [f"{text} if {inner.text} not in [None, Undefined]" for text in conditions]
+                    refusal = _refusal(each)
+                    said = (f"{text} if {inner.text} not in [None, Undefined]" for text in conditions)
+                    return [f"{text}, {refusal}" if refusal and "len([" in text else text for text in said]
                 return [f"({inner.text} in [None, Undefined] or {joined([text])})" for text in conditions]
 
             self._add(made, found, unit, here)
@@ -172,9 +175,9 @@ class Checking:
                     return objects.names_condition(self._values, notes_of_names, place)
                 name = _free_name("_name", made)
                 inner = Place(name, Type("str", frozenset({"str"})), is_name=True)
-                conditions = self._values.of(notes_of_names, inner, False)
-                made.index_name = name if conditions else ""
-                return conditions
+                made.index_checks = self._values.of(notes_of_names, inner, False)
+                made.index_name = name if made.index_checks else ""
+                return []
 
             self._add(made, found, named, here)
         self._notes = notes
@@ -221,6 +224,15 @@ class Checking:
             self._notes.append(str(problem))
         self._notes.extend(self._values.unchecked)
         self._values.unchecked.clear()
+
+
+def _refusal(of: Attribute) -> str:
+    """What is said of names in an object that takes none; "" of others."""
+    shape = of.shape
+    is_bare = not (shape.is_open or shape.properties or shape.patterns or shape.additional is not None)
+    if shape.types != (OBJECT,) or not is_bare:
+        return ""
+    return text_literal(f"{of.name} takes no names: what it was made of describes none")
 
 
 def _free_name(wanted: str, made: Made) -> str:

@@ -33,6 +33,8 @@ class _Kind:
     version: str
     kind: str
     schema: Any
+    is_pruned: bool
+    """Its objects keep the names that are described alone."""
     where: str
 
     @property
@@ -160,7 +162,14 @@ def _kinds(document: Document, value: Any, left: list[str]) -> Iterator[_Kind]:
             raise ImportFailure(f"{where}: {group} {kind}: the name of a version is not a name: {name!r:.80}")
         own = each.get("schema")
         schema = own.get("openAPIV3Schema") if isinstance(own, Mapping) else None
-        yield _Kind(where, group, name, kind, shared if schema is None else schema, f"{where}: {group}/{name} {kind}")
+        told = f"{where}: {group}/{name} {kind}"
+        yield _Kind(where, group, name, kind, shared if schema is None else schema, _is_pruned(value, spec), told)
+
+
+def _is_pruned(definition: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+    """v1beta1 kept unknown names where nothing was said of them."""
+    is_old = str(definition.get("apiVersion", "")).endswith("/v1beta1")
+    return not spec.get("preserveUnknownFields", is_old)
 
 
 def _generated(of: _Kind, is_shared_name: bool, package: PackageNames) -> Generated:
@@ -169,7 +178,7 @@ def _generated(of: _Kind, is_shared_name: bool, package: PackageNames) -> Genera
         extra.append(f"{of.where}: has no schema: any content is accepted")
         shape = Shape("", types=(OBJECT,), is_open=True)
     else:
-        shape = _reader().read(of.schema, "")
+        shape = _reader(of.is_pruned).read(of.schema, "")
     fixed = _fixed(of, shape)
     full = of.full_name
     typing = Typing(package=package)
@@ -186,11 +195,11 @@ def _generated(of: _Kind, is_shared_name: bool, package: PackageNames) -> Genera
     return Generated(of.path, text, [*extra, *notes_of(of.where, typing)], needs_k8s=True)
 
 
-def _reader() -> Reader:
+def _reader(is_pruned: bool) -> Reader:
     def resolve(ref: str, where: str) -> str:
         raise ImportFailure(f"{where}/$ref: definitions of resources hold no references: {ref!r:.80}")
 
-    return Reader(KUBERNETES, resolve)
+    return Reader(replace(KUBERNETES, is_pruned=is_pruned), resolve)
 
 
 def _with_metadata(shape: Shape) -> Shape:

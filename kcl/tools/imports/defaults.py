@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from kcl.stdlib.patterns import PatternError, compiled
-from kcl.tools.imports.shapes import Shape
+from kcl.tools.imports.shapes import INTEGER, NUMBER, Shape
 
 
 def fits(shape: Shape, given: Any, followed: Callable[[Shape], Shape | None]) -> bool:
@@ -33,6 +33,26 @@ def fits(shape: Shape, given: Any, followed: Callable[[Shape], Shape | None]) ->
     if isinstance(given, str):
         return _within(len(given), shape.least_length, shape.most_length) and _matches(shape.pattern, given)
     return isinstance(given, bool) or _number_fits(shape, given)
+
+
+def with_whole_numbers(shape: Shape, given: Any, followed: Callable[[Shape], Shape | None]) -> Any:
+    """The value with 1 for 1.0 where the shape asks for an integer; `followed` is that of `fits`."""
+    found = followed(shape)
+    if found is None:
+        return given
+    if isinstance(given, float):
+        is_integer = INTEGER in found.types and NUMBER not in found.types
+        return int(given) if is_integer and given.is_integer() else given
+    if isinstance(given, list) and found.items is not None:
+        return [with_whole_numbers(found.items, each, followed) for each in given]
+    if isinstance(given, dict):
+        made = dict(given)
+        for name, each in given.items():
+            inner = found.properties.get(name, found.additional)
+            if inner is not None:
+                made[name] = with_whole_numbers(inner, each, followed)
+        return made
+    return given
 
 
 def _object_fits(shape: Shape, given: dict[str, Any], followed: Callable[[Shape], Shape | None]) -> bool:

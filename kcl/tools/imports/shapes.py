@@ -27,6 +27,8 @@ class Dialect:
 
     is_closed: bool
     """Names that a schema does not list are refused, as API servers of Kubernetes do."""
+    is_pruned: bool = False
+    """So they are where a schema lists none, as in custom resources: an API server keeps what is described alone."""
     has_kubernetes_rules: bool = False
     applies_defaults: bool = True
     formats: frozenset[str] = frozenset()
@@ -123,6 +125,16 @@ class Shape:
         return self.types or ALL_TYPES
 
 
+_EMBEDDED: Final = {
+    "apiVersion": r"^(?:[^/]+|[^/]*/[^/]*)$",
+    "kind": r"^[A-Za-z](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?$",
+}
+"""What an API server asks of an object inside of another."""
+_NAMES_OF_METADATA: Final = (
+    *("annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
+    *("generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences"),
+    *("resourceVersion", "selfLink", "uid"),
+)
 _RESTRICTING: Final = frozenset(
     ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "extends")
 )
@@ -136,7 +148,7 @@ class Reader:
         self._resolve = resolve
         self._inner = self
         if dialect.is_closed:  # what alternatives do not list may still be listed beside them
-            self._inner = Reader(replace(dialect, is_closed=False), resolve)
+            self._inner = Reader(replace(dialect, is_closed=False, is_pruned=False), resolve)
 
     def read(self, schema: Any, where: str) -> Shape:
         """Raises ImportFailure, with the place."""
@@ -161,7 +173,7 @@ class Reader:
     def _keywords(self, schema: Schema, where: str) -> Shape:
         dialect = self._dialect
         types, nullable = self._types(schema, where)
-        enum, enum_has_null = self._enum(schema, where)
+        enum, enum_has_null = self._enum(schema, where, INTEGER in types and NUMBER not in types)
         if enum is not None:
             nullable = nullable and enum_has_null
         first, items = self._items(schema, where)
@@ -255,7 +267,7 @@ class Reader:
             return "", ""
         return "", name
 
-    def _enum(self, schema: Schema, where: str) -> tuple[tuple[Any, ...] | None, bool]:
+    def _enum(self, schema: Schema, where: str, is_whole: bool) -> tuple[tuple[Any, ...] | None, bool]:
         if "const" in schema:
             values = [schema["const"]]
             if "enum" in schema and schema["const"] not in schema["enum"]:
@@ -268,6 +280,8 @@ class Reader:
             return None, False
         kept: list[Any] = []
         for each in values:
+            if is_whole and isinstance(each, float) and each.is_integer():
+                each = int(each)
             if each is not None and not any(_same(each, other) for other in kept):
                 kept.append(each)
         return tuple(kept), None in values
@@ -280,13 +294,15 @@ class Reader:
     def _additional(self, schema: Schema, where: str) -> tuple[Shape | None, bool]:
         """The shape of values whose names are not listed, and whether there may be such names."""
         given = schema.get("additionalProperties")
+        if given is True and self._dialect.is_pruned:
+            return _any_but_names(f"{where}/additionalProperties"), True
         if isinstance(given, bool):
             return None, given
         if given is not None:
             return self.read(given, f"{where}/additionalProperties"), True
-        if self._dialect.is_closed and (schema.get("properties") or schema.get("type") == OBJECT):
-            return None, not schema.get("properties")
-        return None, True
+        is_bare = schema.get("type") == OBJECT and not schema.get("properties")
+        is_closed = self._dialect.is_pruned if is_bare else self._dialect.is_closed and bool(schema.get("properties"))
+        return None, not is_closed
 
     def _bound(self, schema: Schema, where: str, word: str, strict_word: str) -> tuple[Any, Any]:
         bound, strict = self._number(schema, where, word), schema.get(strict_word)
@@ -330,17 +346,11 @@ class Reader:
             if _says_again(shape.one_of):
                 shape = replace(shape, one_of=())
         if schema.get("x-kubernetes-preserve-unknown-fields") is True:
-            types = shape.types
-            if not types and shape.properties:
-                types = (OBJECT,)
-            shape = replace(shape, is_open=True, types=types)
+            is_any = not shape.types and not shape.properties
+            types = shape.types or (() if is_any else (OBJECT,))
+            shape = replace(shape, is_open=True, types=types, is_nullable=shape.is_nullable or is_any)
         if schema.get("x-kubernetes-embedded-resource") is True:
-            text = Shape(shape.where, types=(STRING,))
-            more = {name: text for name in ("apiVersion", "kind") if name not in shape.properties}
-            if "metadata" not in shape.properties:
-                more["metadata"] = Shape(shape.where, types=(OBJECT,))
-            required = tuple(dict.fromkeys((*shape.required, "apiVersion", "kind")))
-            shape = replace(shape, types=(OBJECT,), properties={**more, **shape.properties}, required=required)
+            shape = _embedded(shape)
         kind = schema.get("x-kubernetes-list-type")
         if kind == "set":
             shape = replace(shape, is_unique=True)
@@ -389,6 +399,24 @@ class Reader:
         if isinstance(given, bool) or not isinstance(given, int | float) or given != given:
             raise ImportFailure(f"{where}/{word}: is a number, not {_kind(given)}")
         return int(given) if isinstance(given, float) and given.is_integer() and abs(given) < 2**53 else given
+
+
+def _any_but_names(where: str) -> Shape:
+    """Any value whose objects have no names, in lists too: none is described."""
+    inner = Shape(f"{where}/items", is_nullable=True, is_open=False)
+    return Shape(where, is_nullable=True, is_open=False, items=replace(inner, items=inner))
+
+
+def _embedded(shape: Shape) -> Shape:
+    """An object of Kubernetes inside of another. Its metadata is that of all objects, whatever is said of it."""
+    text = Shape(shape.where, types=(STRING,))
+    properties = {"metadata": Shape(shape.where, types=(OBJECT,)), **shape.properties}
+    properties["metadata"] = replace(properties["metadata"], is_open=True, names=replace(text, enum=_NAMES_OF_METADATA))
+    for name, written in _EMBEDDED.items():
+        own = properties.get(name, text)
+        properties[name] = replace(own, all_of=(*own.all_of, replace(text, pattern=written)))
+    required = tuple(dict.fromkeys((*shape.required, *_EMBEDDED)))
+    return replace(shape, types=(OBJECT,), properties=properties, required=required)
 
 
 def _says_again(branches: tuple[Shape, ...]) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kcl.records import dataclass, field, replace
 from kcl.tools.imports import literals, names
-from kcl.tools.imports.defaults import fits, has_type
+from kcl.tools.imports.defaults import fits, has_type, with_whole_numbers
 from kcl.tools.imports.merging import with_references
 from kcl.tools.imports.shapes import ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Shape
 
@@ -76,6 +76,8 @@ class Made:
     fixed: Mapping[str, str] = field(default_factory=dict)
     index_name: str = ""
     """How checks call the names that the schema does not list."""
+    index_checks: list[str] = field(default_factory=list)
+    """What holds for each of these names. With them a check block is only for these names, whatever is in it."""
 
     def attribute(self, name: str) -> Attribute | None:
         return next((each for each in self.attributes if each.name == name), None)
@@ -292,6 +294,8 @@ class Typing:
 
     def _attribute(self, owner: Shape, name: str, inner: str) -> Attribute:
         shape = self.opened(owner.properties[name])
+        if shape.has_default:
+            shape = replace(shape, default=with_whole_numbers(shape, shape.default, self._followed))
         found = self.type_of(shape, names.schema_name(inner))
         target = self.opened(self.definitions[shape.ref]) if shape.ref and not self.external(shape.ref) else shape
         nullable = target.is_nullable or shape.is_nullable
@@ -311,7 +315,7 @@ class Typing:
             _literals(shape, 1) if required and not nullable and not shape.ref and shape.enum is not None else None
         )
         if constant is not None and len(shape.enum or ()) == 1:
-            found, default = constant, constant.text  # which says what happens anyway
+            found, default = constant, literals.value((shape.enum or ())[0])  # which says what happens anyway
         if name.startswith("_") and names.is_identifier(name):
             notes.append("KCL prints no names that begin with _")
         return Attribute(name, found, shape, not required or nullable, default, notes)
@@ -332,9 +336,10 @@ def is_schema(shape: Shape) -> bool:
 
 
 def _literals(shape: Shape, least: int = 2) -> Type | None:
-    """A union of literals; None where one of the values has none.
+    """A union of literals, or of the types of numbers and truths; None where one of the values has none.
 
-    One alone is a type for what must be set: of what is optional it is not agreed whether it sets itself.
+    The compilers widen `{n = 1}` to a mapping of `int`, and refuse it then where `1 | 2` is wanted. One text alone is a
+    type for what must be set: of what is optional it is not agreed whether it sets itself.
     """
     enum = shape.enum or ()
     kept = [each for each in enum if not shape.types or any(has_type(each, kind) for kind in shape.types)]
@@ -350,8 +355,9 @@ def _literals(shape: Shape, least: int = 2) -> Type | None:
             kinds.add("str")
         else:
             return None
-    if kinds == {"bool"} and len(kept) == 2:
-        return Type("bool", frozenset(kinds), holds_enum=True)
+    if kinds != {"str"}:
+        is_all = kinds == {"bool"} and len(kept) == 2
+        return Type(" | ".join(sorted(kinds)), frozenset(kinds), holds_enum=is_all)
     return Type(" | ".join(literals.value(each) for each in kept), frozenset(kinds), holds_enum=True)
 
 

@@ -15,6 +15,8 @@ from kcl.tools.imports.types import ANY, KINDS, Made, Typing, is_schema, kinds_o
 
 _DEEPEST: Final = 40
 _LONGEST_LIST: Final = 1_000
+_PLAIN: Final = ("any", "str", "int", "float", "bool")
+"""Types whose values operators compare as they are: they refuse unions."""
 
 
 class ValueConditions(Conditions):
@@ -57,7 +59,7 @@ class ValueConditions(Conditions):
         if shape.enum is not None and not (holds and place.type.holds_enum):
             if not all(literals.can_be_written(each) for each in shape.enum):
                 raise CannotSay("the values of an enumeration cannot be written")
-            whole = self.untyped(place) if place.type.text not in ("any", "str") else place.whole()
+            whole = self.untyped(place) if place.type.text not in _PLAIN else place.whole()
             found.append(f"{whole} in {self._listed(literals.value(list(shape.enum)))}")
         found += self.of_kind({"str"}, known, place, scalars.text_parts(self, shape))
         found += self.of_kind({"int", "float"}, known, place, scalars.number_parts(self, shape, known))

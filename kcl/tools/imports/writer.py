@@ -48,8 +48,12 @@ def schema_text(made: Made) -> str:
     if made.index is not None:
         alias = f"{made.index_name}: " if made.index_name else ""
         lines += ["", f"    [{alias}...str]: {made.index.text}"]
-    if made.checks:
-        lines += ["", "", "    check:", *(f"        {each}" for each in made.checks)]
+    checks = made.checks
+    if made.index_checks:
+        lines += ["", *(f"    assert {each}" for each in made.checks)] if made.checks else []
+        checks = made.index_checks
+    if checks:
+        lines += ["", "", "    check:", *(f"        {each}" for each in checks)]
     return "\n".join(lines) + "\n"
 
 

@@ -206,3 +206,56 @@ def test_formats_that_are_not_checked_are_named_where_the_elements_have_them(tmp
     assert made.status == 0, made
     for said in (made.out + made.err, "".join(each.read_text() for each in (tmp_path / "net.k").rglob("*.k"))):
         assert "the format cidr is not checked" in said and "the format ipv4 is not checked" in said
+
+
+_SIZES: dict[str, Any] = {"enum": [1, 2]}
+_PART: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "size": _SIZES,
+        "on": {"enum": [True]},
+        "either": {"enum": [1, "a"]},
+        "whole": {"type": "integer", "default": 1.0, "enum": [1.0, 2]},
+        "name": {"type": "string", "pattern": "^a"},
+    },
+    "propertyNames": {"pattern": "^[a-z]+$"},
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "is_right"),
+    [
+        ({"size": 1}, True),
+        ({"size": 3}, False),
+        ({"on": True}, True),
+        ({"on": False}, False),
+        ({"either": 1}, True),
+        ({"either": "b"}, False),
+        ({"whole": 2}, True),
+        ({"whole": 3}, False),
+        ({"name": "a"}, True),
+        ({"name": "b"}, False),
+        ({"name": "a", "other": 1}, True),
+        ({"name": "a", "Other": 1}, False),
+    ],
+)
+def test_numbers_and_names_of_a_part_are_held_to_in_both_compilers(
+    part: dict[str, Any], is_right: bool, tmp_path: Path
+) -> None:
+    """`{part = {size = 1}}` is a mapping of `int` to both, which `1 | 2` would not take."""
+    (tmp_path / "thing.json").write_text(json.dumps({"type": "object", "properties": {"part": _PART}}))
+    made = imported(tmp_path, "-m", "jsonschema", "thing.json")
+    assert (made.status, "not held" in made.err) == (0, False)
+    (tmp_path / "main.k").write_text(
+        f"import models\nx = models.ThingPart {literal(part)}\ny = models.Thing {{part = {literal(part)}}}\n"
+    )
+    for compiler in (ours, theirs):
+        problem = compiler([tmp_path / "main.k"], tmp_path, {})
+        assert (problem == "") is is_right, (compiler.__name__, problem)
+
+
+def test_a_default_of_an_integer_that_is_written_as_a_decimal_is_one(tmp_path: Path) -> None:
+    (tmp_path / "thing.json").write_text(json.dumps({"type": "object", "properties": {"part": _PART}}))
+    made = imported(tmp_path, "-m", "jsonschema", "thing.json")
+    assert "default is left out" not in made.err
+    assert "    whole?: int = 1\n" in (tmp_path / "models" / "thing.k").read_text()
