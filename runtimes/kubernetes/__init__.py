@@ -3,6 +3,7 @@
     kubeconfig    contexts and users of kubeconfig files, parsed
     credentials   request headers from them, renewed as they run out
     rest_client   the REST client of `kubernetes.aio`, without the rest of that package
+    staying       that client, for one server: it follows nobody elsewhere, and waits for its sockets when closed
     transport     the only HTTP: time limits, what is repeated, errors
     failures      from the server's Status to our errors
     lost          why no answer came, in words

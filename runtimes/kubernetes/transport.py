@@ -14,17 +14,13 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import socket
 import ssl
-import tempfile
 import time
-import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -34,7 +30,7 @@ from multidict import CIMultiDict
 
 from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, MASK
-from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable, turns
+from runtimes.base import Overloaded, RuntimeFailure, Unauthenticated, Unreachable, turns
 from runtimes.base.answers import answered
 from runtimes.base.documents import OverLimit, load_json
 from runtimes.base.secret_texts import secret_texts
@@ -42,8 +38,9 @@ from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import CONVERTS, failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
-from runtimes.kubernetes.rest_client import Configuration, RESTClientObject
+from runtimes.kubernetes.rest_client import RESTClientObject
 from runtimes.kubernetes.second_request import Budget, first_answer
+from runtimes.kubernetes.staying import RefusedSocket, client_of
 
 Query = Sequence[tuple[str, str]]
 
@@ -51,7 +48,6 @@ USER_AGENT = "konfig-workbench"
 JSON = "application/json"
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _READ_ATTEMPTS = 4
-_FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
 _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
 _HEARTBEAT_SECONDS = 20.0
@@ -91,49 +87,6 @@ class Reply:
     warnings: tuple[str, ...] = ()
 
 
-class _Staying:
-    """A session that goes nowhere else: aiohttp would follow redirects with bodies, certificates and most headers."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def request(self, **arguments: Any) -> aiohttp.ClientResponse:
-        return await self._session.request(**arguments, allow_redirects=False)
-
-    @asynccontextmanager
-    async def socket(self, url: str, **arguments: Any) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-        """aiohttp's websockets go where they are sent on to: a session of its own refuses, on the same connections."""
-        async with aiohttp.ClientSession(
-            connector=self._session.connector, connector_owner=False, middlewares=(_refuse_redirects,)
-        ) as session:
-            found = await session.ws_connect(url, **arguments)
-            try:
-                yield found
-            finally:
-                await found.close()
-
-    async def close(self) -> None:
-        await self._session.close()
-
-
-async def _refuse_redirects(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    response = await handler(request)
-    if 300 <= response.status < 400:
-        response.close()
-        raise _Refused(response.status)
-    return response
-
-
-class _Refused(Exception):
-    """A websocket that was not opened, for this status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 class Socket:
     """An open websocket of bytes."""
 
@@ -163,37 +116,6 @@ class Socket:
             await self._response.send_bytes(content)
         except _LOST as error:
             raise self._transport.lost(error) from None
-
-
-class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no types
-    """Knows its sockets, so that closing can wait for them.
-
-    The session waits for connections in its pool alone. One that a watch or a cancelled request gave up says goodbye
-    over TLS by itself, and would be torn off, with a warning, by an event loop that ends right after.
-    """
-
-    def __init__(self, configuration: Configuration) -> None:
-        super().__init__(configuration)
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-
-    def _create_pool_manager(self) -> _Staying:
-        return _Staying(super()._create_pool_manager())
-
-    def _create_connector(self) -> aiohttp.TCPConnector:
-        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, socket_factory=self._socket)
-
-    def _socket(self, address: tuple[Any, ...]) -> socket.socket:
-        family, type_, protocol = address[:3]
-        made = socket.socket(family=family, type=type_, proto=protocol)
-        self._sockets.add(made)
-        return made
-
-    async def close(self) -> None:
-        await super().close()
-        for _ in range(_FAREWELL_STEPS):
-            if all(each.fileno() == -1 for each in self._sockets):
-                return
-            await asyncio.sleep(_FAREWELL_SECONDS / _FAREWELL_STEPS)
 
 
 class Transport:
@@ -348,7 +270,7 @@ class Transport:
                             max_msg_size=_MAX_LINE_BYTES, **arguments,
                         )
                     )  # fmt: skip
-            except (aiohttp.WSServerHandshakeError, _Refused) as error:
+            except (aiohttp.WSServerHandshakeError, RefusedSocket) as error:
                 raise await self._why_no_socket(path, query, error.status, grant) from None
             except _LOST as error:
                 raise self._unreachable(error, "", False) from None
@@ -491,36 +413,9 @@ class Transport:
         if self._rest is None or grant.certificate != self._certificate:
             if self._rest is not None:
                 self._retired.append(self._rest)
-            self._rest = self._new_client(grant.certificate)
+            self._rest = client_of(self.connection, grant.certificate, self.place)
             self._certificate = grant.certificate
         return self._rest
-
-    def _new_client(self, certificate: ClientCertificate | None) -> RESTClientObject:
-        endpoint = self.connection.endpoint
-        configuration = Configuration(
-            host=endpoint.server,
-            verify_ssl=not endpoint.skip_verify,
-            tls_server_name=endpoint.tls_server_name,
-            ca_cert_data=endpoint.ca_pem,
-            proxy=endpoint.proxy,
-            connection_pool_maxsize=0,  # no limit: every open watch holds a connection
-        )
-        try:
-            if certificate is None:
-                return _Client(configuration)
-            # the ssl module reads certificates from files only; these live as long as the reading
-            with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-                certificate_file, key_file = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-                certificate_file.write_text(certificate.certificate_pem, encoding="ascii")
-                key_file.touch(mode=0o600)
-                key_file.write_text(certificate.key_pem, encoding="ascii")
-                configuration.cert_file, configuration.key_file = str(certificate_file), str(key_file)
-                return _Client(configuration)
-        except (ssl.SSLError, ValueError) as error:
-            reason = getattr(error, "reason", None) or "not a PEM certificate"
-            raise Misconfigured(
-                f"the certificates of context {self.connection.context!r} cannot be used: {reason}", target=self.place
-            ) from None
 
     def _failure(
         self, status: int, content: bytes, subject: str, secrets: Sequence[str], grant: Grant, attempts: int = 1

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runtimes.sandbox.server import Sandbox
+from tests.scenarios.recovering import Ground, two_clusters
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
@@ -70,6 +71,12 @@ async def practice(sample_konfig: Path, tmp_path: Path) -> AsyncIterator[Practic
         yield practice
         for each in practice.opened:
             await each.__aexit__(None, None, None)
+
+
+@pytest.fixture
+async def ground(tmp_path: Path) -> AsyncIterator[Ground]:
+    async with two_clusters(tmp_path) as made:
+        yield made
 
 
 async def apply(session: Session, plan: Plan) -> list[Event]:

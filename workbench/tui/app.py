@@ -34,6 +34,7 @@ from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.last_lines import last_lines
 from workbench.tui.later import later
 from workbench.tui.memory import Memory, Place
 from workbench.tui.painting import PaintingDriver
@@ -74,8 +75,6 @@ _SCREENS: dict[str, type[Frame]] = {
     "whatif": WhatIfScreen,
     "releases": ReleasesScreen,
 }
-LOG_LINES, MOST_PODS = 200, 10
-"""How many lines of how many pods are shown together."""
 KINDS_SECONDS = 60.0
 
 
@@ -581,21 +580,4 @@ class WorkbenchApp(WithNames, App[int]):
 
     @work(exclusive=True, group="logs")
     async def fetch_logs(self, cluster: str, pods: Sequence[ObjectRef], screen: ReconcileScreen) -> None:
-        """Reads the last lines of these pods one after the other; where several, each line says whose it is."""
-        shown = pods[:MOST_PODS]
-        lines: list[str] = []
-        for pod in shown:
-            found = await self._log_of(cluster, pod, LOG_LINES // len(shown))
-            lines += [f"{pod.name} | {text}" for text in found] if len(pods) > 1 else found
-        if len(pods) > len(shown):
-            lines.append(f"({len(pods) - len(shown)} more pods are not read)")
-        screen.show_logs(tuple(lines))
-
-    async def _log_of(self, cluster: str, pod: ObjectRef, tail_lines: int) -> tuple[str, ...]:
-        """Returns the lines of the run before where this one wrote none; why there are none where it can't be read."""
-        try:
-            return await self.session.logs(cluster, pod, tail_lines=tail_lines) or await self.session.logs(
-                cluster, pod, previous=True, tail_lines=tail_lines
-            )
-        except (WorkbenchError, RuntimeFailure) as error:
-            return (f"(can't be read: {error})",)
+        screen.show_logs(await last_lines(self.session, cluster, pods))

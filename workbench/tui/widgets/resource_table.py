@@ -32,6 +32,8 @@ from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, shortened
 from workbench.tui.key_names import WithNames
 from workbench.tui.tones import ASCII_CLASS, TONE_CLASSES, segments_of, tone_css
+from workbench.tui.widgets.column_widths import HIDDEN, fitted
+from workbench.tui.widgets.row_tree import parents_of, unfolded, with_parents
 
 SAMPLE_ROWS = 200
 
@@ -48,14 +50,6 @@ class _Signs:
 
 _UNICODE = _Signs("●", "▸", "▾", "…")
 _ASCII = _Signs("*", "+", "-", ">")
-
-
-_HIDDEN = -1
-"""The width of a column there is no room for: with the gap that follows each column it takes no cell at all."""
-
-
-_LEAST = 6
-"""No column that is seen is narrower, unless nothing in it is wider."""
 
 
 _TAIL_CELLS = 12
@@ -276,29 +270,8 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         rows = self._rows
         if self._filter is not None:
             # what was found is shown, folded or not
-            return self._with_parents([self._filter(row) for row in rows])
-        if not self.folded:
-            return [*rows]
-        shown: list[Row] = []
-        hidden_below: int | None = None
-        for row in rows:
-            if hidden_below is not None and row.depth > hidden_below:
-                continue
-            hidden_below = row.depth if row.foldable and row.key in self.folded else None
-            shown.append(row)
-        return shown
-
-    def _with_parents(self, wanted: list[bool]) -> list[Row]:
-        keep = list(wanted)
-        needed_depth = -1
-        for index in range(len(self._rows) - 1, -1, -1):
-            row = self._rows[index]
-            if keep[index]:
-                needed_depth = max(needed_depth, row.depth) if needed_depth > row.depth else row.depth
-            elif row.foldable and needed_depth > row.depth:
-                keep[index] = True
-                needed_depth = row.depth
-        return [row for row, kept in zip(self._rows, keep, strict=True) if kept]
+            return with_parents(rows, [self._filter(row) for row in rows])
+        return unfolded(rows, self.folded)
 
     def _rebuild(self, key: Key | None) -> None:
         self._positions = None
@@ -331,46 +304,19 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         return max(0, self._width - 1 - (2 if self.markable else 0))
 
     def _measure(self) -> tuple[int, ...]:
-        """Widths of the columns for the width there is; what is too wide is cut, growing columns take the rest."""
-        room = self.room
-        widths = [self._natural_width(index, column) for index, column in enumerate(self.columns)]
-        self._hide(widths, room)
-        self._narrow(widths, room)
-        spare = room - sum(widths) - (len(widths) - 1)
-        growing = [index for index, column in enumerate(self.columns) if column.grow and widths[index] != _HIDDEN]
-        for count, index in enumerate(growing):
-            share = spare // (len(growing) - count)
-            width = max(_LEAST, widths[index] + share)
-            spare -= width - widths[index]
-            widths[index] = width
-        return tuple(widths)
-
-    def _hide(self, widths: list[int], room: int) -> None:
-        """Takes columns away, those that matter least first, until the others are shown whole."""
-        dispensable = sorted((index for index, each in enumerate(self.columns) if each.rank), key=self._rank)
-        while dispensable and sum(widths) + len(widths) - 1 > room:
-            widths[dispensable.pop()] = _HIDDEN
-
-    def _narrow(self, widths: list[int], room: int) -> None:
-        """Cuts the widest columns, where there is no room for all that is in them: names stay as long as they can."""
-        flexible = [index for index, each in enumerate(self.columns) if each.width is None]
-        over = sum(widths) + len(widths) - 1 - room
-        while over > 0 and (widest := max((widths[index] for index in flexible), default=0)) > _LEAST:
-            widths[next(index for index in flexible if widths[index] == widest)] -= 1
-            over -= 1
-
-    def _rank(self, index: int) -> int:
-        return self.columns[index].rank
+        """Widths of the columns for the width there is."""
+        natural = [self._natural_width(index, column) for index, column in enumerate(self.columns)]
+        return fitted(self.columns, natural, self.room)
 
     @property
     def hidden(self) -> tuple[int, ...]:
         """The columns there is no room for, by index."""
-        return tuple(index for index, width in enumerate(self._widths) if width == _HIDDEN)
+        return tuple(index for index, width in enumerate(self._widths) if width == HIDDEN)
 
     def _last_filled(self, row: Row) -> int:
         """Returns the last column seen that says anything: what it says may reach to the end of the line."""
         seen = zip(row.cells, self._widths, strict=False)
-        return max((index for index, (cell, width) in enumerate(seen) if len(cell) and width != _HIDDEN), default=0)
+        return max((index for index, (cell, width) in enumerate(seen) if len(cell) and width != HIDDEN), default=0)
 
     def _natural_width(self, index: int, column: Column) -> int:
         if column.width is not None:
@@ -425,7 +371,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         cells = [
             self._fitted([(column.title, style)], width, column, style)
             for column, width in zip(self.columns, self._widths, strict=False)
-            if width != _HIDDEN
+            if width != HIDDEN
         ]
         return self._joined(cells, "  " if self.markable else "", style)
 
@@ -439,7 +385,7 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         for index, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
             if index > filled:
                 break
-            if width == _HIDDEN:
+            if width == HIDDEN:
                 continue
             if index == filled and not column.right:  # nothing follows: the cell may use the room to the end
                 width = sum(widths[index:]) + len(widths) - index - 1
@@ -537,16 +483,12 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
             self.cursor = at
 
     def _unfold_to(self, key: Key) -> None:
-        parents: list[Row] = []
-        for row in self._rows:
-            del parents[row.depth :]
-            if row.key == key:
-                self.folded -= {parent.key for parent in parents}
-                current = self.current
-                self._shown = self._visible_rows()
-                self._rebuild(current)
-                return
-            parents.append(row)
+        parents = parents_of(self._rows, key)
+        if parents is not None:
+            self.folded -= {parent.key for parent in parents}
+            current = self.current
+            self._shown = self._visible_rows()
+            self._rebuild(current)
 
     def _scroll_to_cursor(self) -> None:
         height = max(1, self.size.height - self.header_lines)
