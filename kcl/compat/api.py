@@ -21,6 +21,7 @@ from kcl.bounded import Allowance
 from kcl.compat import tested
 from kcl.compat.generated import kcl_text, toml_text
 from kcl.compat.messages import (
+    Argument,
     CliConfig,
     CoverageSummary,
     Error,
@@ -78,6 +79,7 @@ from kcl.compat.messages import (
     Variable,
     VariableList,
 )
+from kcl.compat.parsing import read_program
 from kcl.compat.plugin import REGISTERED, Registered
 from kcl.compat.programs import ServiceError, as_error, checked, refuse_errors
 from kcl.compat.renaming import renamed_texts
@@ -103,10 +105,10 @@ from kcl.compat.type_messages import (
 )
 from kcl.diagnostics import Code, KclError
 from kcl.evaluator.runtime import Limits
-from kcl.loader import LoadRequest, load, load_settings, merge_settings, overridden_text, parse_argument
+from kcl.loader import load_settings, merge_settings, overridden_text, parse_argument
 from kcl.records import replace
 from kcl.reports import report
-from kcl.source import OsFileSystem, OverlayFileSystem, SourceFile
+from kcl.source import OsFileSystem, SourceFile
 from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
 from kcl.tools.fmt import formatted
@@ -119,7 +121,7 @@ from kcl.tools.paths import found
 from kcl.tools.query import variables as listing
 from kcl.tools.query.arguments import arguments
 from kcl.tools.query.reading import Unreadable, source, sources
-from kcl.tools.test.cases import Case
+from kcl.tools.test.given import Given, secret_texts
 from kcl.tools.test.pool import run_all
 from kcl.tools.test.suites import find
 from kcl.tools.vet import data as vetted
@@ -127,6 +129,7 @@ from kcl.tools.vet.validation import SchemaFile, Validator, schemas
 
 __all__ = [
     "API",
+    "Argument",
     "CliConfig",
     "CoverageSummary",
     "Decorator",
@@ -307,13 +310,13 @@ class API:
 
     def parse_file(self, args: ParseFileArgs) -> ParseFileResult:
         texts = {args.path: args.source} if args.source else {}
-        paths, deps, errors = _loaded([args.path], texts, args.external_pkgs)
-        return ParseFileResult([each for each in deps if each not in paths], errors)
+        loaded = read_program([args.path], texts, _maps(args.external_pkgs))
+        return ParseFileResult(loaded.file_tree(), loaded.imported_files(), loaded.errors)
 
     def parse_program(self, args: ParseProgramArgs) -> ParseProgramResult:
         texts = dict(zip(args.paths, args.sources, strict=False))
-        paths, _, errors = _loaded(args.paths, texts, args.external_pkgs)
-        return ParseProgramResult(paths, errors)
+        loaded = read_program(args.paths, texts, _maps(args.external_pkgs))
+        return ParseProgramResult(loaded.program_tree(), loaded.files(), loaded.errors)
 
     def load_package(self, args: LoadPackageArgs) -> LoadPackageResult:
         """Symbols and scopes of all packages of a program; what is wrong with it is in the answer."""
@@ -444,9 +447,12 @@ class API:
         return RenameCodeResult(renamed_texts(root, args.symbol_path, codes, args.new_name, on_disk=False))
 
     def test(self, args: TestArgs) -> TestResult:
-        """Runs tests; raises `ServiceError` where a file cannot be read or there are none."""
-        if args.exec_args != ExecProgramArgs():
-            raise ServiceError("exec_args: tests are run as the files around them say, and by nothing else")
+        """Runs tests; raises `ServiceError` where a file cannot be read or there are none.
+
+        Of `exec_args` they are given the options and the packages.
+        """
+        if replace(args.exec_args, args=[], external_pkgs=[]) != ExecProgramArgs():
+            raise ServiceError("exec_args: tests are given its args and external_pkgs, and nothing else of it")
         tests, unreadable = find(args.pkg_list, os.getcwd())
         if unreadable:
             raise ServiceError("\n".join(f"{each.path}: {each.reason}" for each in unreadable))
@@ -458,9 +464,17 @@ class API:
             tests = [each for each in tests if tried(pattern, each.name).search(each.name)]
         if not tests:
             raise ServiceError(f"there are no tests in {' '.join(args.pkg_list)}")
-        cases = [Case(each.folder, each.files, each.name, args.coverage) for each in tests]
+        given = _handed_to_tests(args.exec_args)
+        cases = [given.case(each, args.coverage) for each in tests]
         outcomes = run_all(cases, Allowance(), os.environ, 1, fail_fast=args.fail_fast)
-        return tested.result(((tests[index].name, each) for index, each in outcomes), covered=args.coverage)
+        told = (
+            (
+                tests[index].name,
+                replace(each, failure=given.masked(each.failure), printed=given.masked(each.printed)),
+            )
+            for index, each in outcomes
+        )
+        return tested.result(told, covered=args.coverage)
 
     def format_test_report(self, args: FormatTestReportArgs) -> FormatTestReportResult:
         """The result of tests as lines for a person, as the official command prints it."""
@@ -541,6 +555,13 @@ def _understood(args: ExecProgramArgs) -> tuple[View, dict[str, str]]:
     return view, {os.path.join(folder, each): each for each in texts}
 
 
+def _handed_to_tests(given: ExecProgramArgs) -> Given:
+    packages = {name: os.path.abspath(path) for name, path in _maps(given.external_pkgs).items()}
+    arguments = tuple(f"{each.name}={each.value}" for each in given.args)
+    secrets = tuple(secret_texts(dict(map(parse_argument, arguments))))
+    return Given(arguments, (), packages, secrets)
+
+
 def _maps(packages: Iterable[ExternalPkg]) -> dict[str, str]:
     return {each.pkg_name: each.pkg_path for each in packages}
 
@@ -550,26 +571,6 @@ def _on_one_line(text: str) -> str:
         return json.dumps(json.loads(text), ensure_ascii=False)
     except ValueError:  # several documents
         return text.removesuffix("\n")
-
-
-def _loaded(
-    paths: list[str], texts: Mapping[str, str], packages: Iterable[ExternalPkg]
-) -> tuple[list[str], list[str], list[Error]]:
-    """The files of the main package, all files of the program, and what is wrong with how they are written."""
-    folder = os.getcwd()
-    there = {os.path.abspath(path): text for path, text in texts.items()}
-    files = OverlayFileSystem(OsFileSystem(), there)
-    request = LoadRequest(
-        files=tuple(os.path.abspath(each) for each in paths), work_dir=folder, package_maps=_maps(packages)
-    )
-    try:
-        found = load(request, files)
-    except KclError as problem:
-        raise ServiceError(report(problem.diagnostics, there, "pretty", official_only=True)) from None
-    program = found.program
-    main = [each.source.path for each in program.main.modules]
-    every = [each.source.path for package in program.packages.values() for each in package.modules]
-    return main, every, [as_error(each, found.sources) for each in found.diagnostics]
 
 
 def _error(text: str) -> Error:

@@ -91,8 +91,12 @@ class ParseFileArgs:
 
 @dataclass(slots=True)
 class ParseFileResult:
-    """`deps` are the files that the file imports, directly or not. There is no `ast_json`."""
+    """`deps` are the files of the packages that the file imports from its own.
 
+    `ast_json` is empty where a file cannot be read as a whole; the errors say why.
+    """
+
+    ast_json: str = ""
     deps: list[str] = field(default_factory=list)
     errors: list[Error] = field(default_factory=list)
 
@@ -106,8 +110,12 @@ class ParseProgramArgs:
 
 @dataclass(slots=True)
 class ParseProgramResult:
-    """There is no `ast_json`."""
+    """`paths` are all files of the program, those that a file rests on before it.
 
+    `ast_json` is empty where a file cannot be read as a whole; the errors say why.
+    """
+
+    ast_json: str = ""
     paths: list[str] = field(default_factory=list)
     errors: list[Error] = field(default_factory=list)
 

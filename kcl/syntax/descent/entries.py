@@ -206,8 +206,8 @@ class Entries(Expressions):
         operator = self.token
         if operator[0] not in _OPERATORS:
             if isinstance(key, ast.Name):
-                # `{name}` says `{name: name}`.
-                return nodes.entry(key, ast.ConfigOp.UNION, ast.Name(key.start, key.end, key.id))
+                # `{name}` says `{name = name}`.
+                return nodes.entry(key, ast.ConfigOp.OVERRIDE, ast.Name(key.start, key.end, key.id))
             self.missing(":", "=", "+=")
             operator = ("=", operator[1], operator[1], "=")
         self.bump()

@@ -263,6 +263,37 @@ def test_a_report_of_tests_is_the_official_one() -> None:
     assert kcl_lib.API().format_test_report(kcl_lib.FormatTestReportArgs(result=result)).report == said
 
 
+def test_tests_are_given_options_and_packages(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "kcl.mod").write_text('[package]\nname = "lib"\n')
+    (tmp_path / "lib" / "a.k").write_text("a = 1\n")
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "o_test.k").write_text(
+        "import lib\n"
+        'test_options = lambda {\n    assert [option("n"), option("password"), lib.a] == [7, "hunter2", 2]\n}\n'
+    )
+    sent = {
+        "pkg_list": [str(tmp_path / "t")],
+        "exec_args": {
+            "args": [{"name": "n", "value": "7"}, {"name": "password", "value": '"hunter2"'}],
+            "external_pkgs": [{"pkg_name": "lib", "pkg_path": str(tmp_path / "lib")}],
+        },
+    }
+    (failed,) = call("KclService.Test", sent)["info"]
+    assert failed["error"] and "hunter2" not in failed["error"]
+    (tmp_path / "lib" / "a.k").write_text("a = 2\n")
+    (passed,) = call("KclService.Test", sent)["info"]
+    assert passed["error"] == ""
+
+
+def test_every_name_of_the_official_client_is_there_or_listed() -> None:
+    kcl_lib = pytest.importorskip("kcl_lib.api")
+    missing = {name for name in dir(kcl_lib) if name[0].isupper() and not hasattr(api, name)}
+    assert {re.sub("(Args|Result)$", "", name) for name in missing} == {
+        "GenerateDoc", "GenerateOpenAPI", "GenerateProto"
+    }  # fmt: skip
+
+
 def test_lines_that_tests_reach_are_told(tmp_path: Path) -> None:
     code, tests = tmp_path / "code.k", tmp_path / "code_test.k"
     code.write_text("f = lambda n: int -> int {\n    _x = 0\n    if n > 1:\n        _x = 5\n    n + _x\n}\n")

@@ -13,6 +13,20 @@ result = _base | {merged: {b = 2}, replaced = {b = 2}, grown += [2, 3]}
     assert values(program)["result"] == {"merged": {"a": 1, "b": 2}, "replaced": {"b": 2}, "grown": [1, 2, 3]}
 
 
+def test_a_name_alone_replaces_what_was_there(values: Values) -> None:
+    """`{x}` says `{x = x}`, as officially, and not `{x: x}`."""
+    program = """
+schema S:
+    x: {str:int} = {c = 3}
+    l: [int] = [3, 4]
+x = {a = 1}
+l = [1]
+result = [S {x, l}, {x: {b = 2}} | {x}, {x: {b = 2}, x}]
+"""
+    replaced = {"x": {"a": 1}}
+    assert values(program)["result"] == [{**replaced, "l": [1]}, replaced, {"x": {"b": 2}}]
+
+
 def test_entries_of_one_key_merge_within_a_configuration(values: Values) -> None:
     program = "a = {x: {b: 1}, x: {c: 2}, x.d = 3, l = [1], l += [2], y = 1, y = 2}"
     assert values(program)["a"] == {"x": {"b": 1, "c": 2, "d": 3}, "l": [1, 2], "y": 2}
