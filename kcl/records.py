@@ -244,7 +244,10 @@ else:
         names = [name for name, each in record.items() if is_meant(each)]
         if len(names) > 1:
             return operator.attrgetter(*names)
-        return lambda self: tuple([getattr(self, name) for name in names])
+        if names:
+            only = operator.attrgetter(names[0])
+            return lambda self: (only(self),)
+        return lambda self: ()
 
     def _comparing(record, name):
         values, compare = _values(record), getattr(operator, name)

@@ -46,7 +46,7 @@ def secrets_by_shape(texts: Iterable[str], everything: str = "") -> Iterator[str
 @lru_cache(maxsize=1 << 10)
 def _likely(whole: str) -> tuple[_Shape, ...]:
     """The shapes that may occur in a text. Remembered, as of what is compiled again and again most stays as it is."""
-    return tuple(shape for shape in _SHAPES if any(sign in whole for sign in shape.signs))
+    return tuple(dict.fromkeys([shape for sign, shape in _SIGNS if sign in whole]))
 
 
 def is_placeholder(text: str) -> bool:
@@ -178,3 +178,5 @@ _SHAPES: Final = (
     ),
     *(_Shape((sign,), _matches(rf"(?<![\w.-])({pattern})")) for sign, pattern in _TOKENS.items()),
 )
+_SIGNS: Final = tuple((sign, shape) for shape in _SHAPES for sign in shape.signs)
+"""In one row: every text of a stack and of its clusters passes here."""

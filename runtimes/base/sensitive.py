@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
-from runtimes.base.contents import may_hold
+from runtimes.base.contents import MAPPINGS, may_hold
 from runtimes.base.paths import FieldPath, ListKey, value_at
 
 Object = Mapping[str, Any]
@@ -53,18 +53,18 @@ def _variables(value: Any, rules: SecretRules) -> list[FieldPath]:
     Paths are made on the way back, as few walks find any.
     """
     found: list[FieldPath] = []
-    if isinstance(value, dict | Mapping):  # a look at the abstract class costs most of the walk
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            if type(each) not in _SCALARS and (below := _variables(each, rules)):
+                step = _step(each, index)
+                found += [(step, *path) for path in below]
+    elif isinstance(value, MAPPINGS):  # a look at the abstract class costs most of the walk
         for key, each in value.items():
             if type(each) in _SCALARS:
                 continue
             is_env = key == "env" and isinstance(each, list)
             if below := _secret_variables(each, rules) if is_env else _variables(each, rules):
                 found += [(key, *path) for path in below]
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            if type(each) not in _SCALARS and (below := _variables(each, rules)):
-                step = _step(each, index)
-                found += [(step, *path) for path in below]
     return found
 
 

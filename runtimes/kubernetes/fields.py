@@ -15,13 +15,15 @@ A step without children is an owned leaf.
 from __future__ import annotations
 
 import json
+import marshal
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from runtimes.base import FieldConflict, FieldOwner, FieldPath, ListKey, PathStep, value_at
+from runtimes.base.contents import MAPPINGS
 from runtimes.base.documents import load_json
 
 Object = Mapping[str, Any]
@@ -29,16 +31,43 @@ Object = Mapping[str, Any]
 _ELEMENT = re.compile(r'\[(?P<inside>(?:[^\]"]|"(?:[^"\\]|\\.)*")*)\]')
 _KEY_VALUE = re.compile(r'(\w*)=("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
 _UP_TO_NEXT = re.compile(r"[.\[]")
+_MOST_TREES = 1 << 8
+_LARGEST_TREE_BYTES = 1 << 13
+_WITHOUT_REFERENCES = 2  # what later versions of the format write depends on who else holds a text
+_IN_SET, _KEYED = b"v:", b"k:"
 
 
 def owners(live: Object) -> tuple[FieldOwner, ...]:
     """Returns each owned leaf outside of status once a manager, in the server's order."""
     found: list[FieldOwner] = []
     for entry in entries(live):
-        manager, operation, time = str(entry.get("manager") or ""), str(entry.get("operation") or ""), _time(entry)
-        owned = leaves(entry.get("fieldsV1"), live)
-        found += (FieldOwner(path, manager, operation, time) for path in owned if path[:1] != ("status",))
+        who = str(entry.get("manager") or ""), str(entry.get("operation") or ""), _time(entry)
+        tree = entry.get("fieldsV1")
+        written = _written(tree)
+        if written is None or _IN_SET in written:
+            found += _owned(leaves(tree, live), *who)
+        else:
+            found += _owned_by(written, *who)
     return tuple(found)
+
+
+@lru_cache(maxsize=_MOST_TREES)
+def _owned_by(written: bytes, manager: str, operation: str, time: datetime | None) -> tuple[FieldOwner, ...]:
+    """Objects of a kind that one program made are owned alike, and nearly all of them at the same second."""
+    return _owned(leaves(marshal.loads(written), {}), manager, operation, time)
+
+
+def _owned(paths: Iterable[FieldPath], manager: str, operation: str, time: datetime | None) -> tuple[FieldOwner, ...]:
+    return tuple(FieldOwner(path, manager, operation, time) for path in paths if path[:1] != ("status",))
+
+
+def _written(tree: Any) -> bytes | None:
+    """Returns what tells a tree from another; None for one that is too large to be remembered, or no plain data."""
+    try:
+        written = marshal.dumps(tree, _WITHOUT_REFERENCES)
+    except ValueError:
+        return None
+    return written if len(written) <= _LARGEST_TREE_BYTES else None
 
 
 def entries(live: Object) -> list[Mapping[str, Any]]:
@@ -47,14 +76,14 @@ def entries(live: Object) -> list[Mapping[str, Any]]:
     return [
         entry
         for entry in metadata.get("managedFields") or ()
-        if isinstance(entry, dict | Mapping) and entry.get("subresource") != "status"
+        if isinstance(entry, MAPPINGS) and entry.get("subresource") != "status"
     ]
 
 
 def leaves(tree: Any, live: Object) -> list[FieldPath]:
     """Returns the owned leaves of one entry. Elements of sets are found by their position in `live`."""
     found: list[FieldPath] = []
-    if isinstance(tree, dict | Mapping):
+    if isinstance(tree, MAPPINGS):
         _collect_leaves(tree, live, (), found)
     return found
 
@@ -66,7 +95,7 @@ def _collect_leaves(tree: Mapping[str, Any], live: Object, path: FieldPath, foun
             continue
         is_leaf = False
         step = step_of(key, live, path)
-        if step is None or not isinstance(below, dict | Mapping):
+        if step is None or not isinstance(below, MAPPINGS):
             continue
         if below:
             _collect_leaves(below, live, (*path, step), found)
@@ -103,12 +132,24 @@ def list_keys(live: Object) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Returns the names of the keys that identify elements, by the path of the list."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     for entry in entries(live):
-        _collect_list_keys(entry.get("fieldsV1"), (), found)
+        tree = entry.get("fieldsV1")
+        written = _written(tree)
+        if written is None:
+            _collect_list_keys(tree, (), found)
+        elif _KEYED in written:
+            found = {**_list_keys_of(written), **found}
+    return found
+
+
+@lru_cache(maxsize=_MOST_TREES)
+def _list_keys_of(written: bytes) -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    _collect_list_keys(marshal.loads(written), (), found)
     return found
 
 
 def _collect_list_keys(tree: Any, path: tuple[str, ...], found: dict[tuple[str, ...], tuple[str, ...]]) -> None:
-    if not isinstance(tree, dict | Mapping):
+    if not isinstance(tree, MAPPINGS):
         return
     for key, below in tree.items():
         sort, _, text = key.partition(":")
@@ -148,7 +189,7 @@ def _walked(text: str, live: Object) -> FieldPath:
             text = text[found.end() :]
         else:
             text = text.removeprefix(".")
-            keys = [key for key in value if _begins_with(text, key)] if isinstance(value, dict | Mapping) else []
+            keys = [key for key in value if _begins_with(text, key)] if isinstance(value, MAPPINGS) else []
             name = max(keys, key=len, default="") or _UP_TO_NEXT.split(text, maxsplit=1)[0]
             if not name:
                 return (*path, text)
@@ -169,7 +210,7 @@ def _element(inside: str) -> int | ListKey:
 
 
 def _every_path(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:
-    if not isinstance(tree, dict | Mapping):
+    if not isinstance(tree, MAPPINGS):
         return
     if path:
         yield path

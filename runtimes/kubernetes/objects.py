@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from runtimes.base import ObjectRef
+from runtimes.base.contents import MAPPINGS
 from runtimes.kubernetes.fields import parsed_time
 
 Object = Mapping[str, Any]
@@ -193,7 +194,7 @@ def event_stamp(event: Object) -> str:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, MAPPINGS) else {}
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:

@@ -14,9 +14,11 @@ order, a field that the server moves elsewhere) is `False`, and the server is as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from runtimes.base.contents import MAPPINGS
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.objects import is_going
 
@@ -28,6 +30,7 @@ _OWNED_METADATA = frozenset({"labels", "annotations", "finalizers", "ownerRefere
 # the one key of built-in lists that the server fills in where it is left out
 _FILLED_IN = {"protocol": "TCP"}
 _SCALARS = frozenset({str, int, float, bool})
+_NOTHING: Mapping[str, Any] = {}
 
 
 def is_as_applied(content: Object, live: Object, manager: str) -> bool:
@@ -42,14 +45,10 @@ def is_as_applied(content: Object, live: Object, manager: str) -> bool:
     if len(own) != 1 or own[0].get("subresource") or own[0].get("apiVersion") != content.get("apiVersion"):
         return False
     tree, metadata = own[0].get("fieldsV1"), content.get("metadata")
-    if (
-        own[0].get("fieldsType") != "FieldsV1"
-        or not isinstance(tree, dict | Mapping)
-        or not isinstance(metadata, dict | Mapping)
-    ):
+    if own[0].get("fieldsType") != "FieldsV1" or not isinstance(tree, MAPPINGS) or not isinstance(metadata, MAPPINGS):
         return False
     named, found = {name: metadata[name] for name in metadata if name not in _UNOWNED}, live.get("metadata")
-    if not isinstance(found, dict | Mapping) or not named.keys() <= _OWNED_METADATA:
+    if not isinstance(found, MAPPINGS) or not named.keys() <= _OWNED_METADATA:
         return False
     applied = {name: value for name, value in content.items() if name not in ("apiVersion", "kind", "metadata")}
     if named:
@@ -63,7 +62,7 @@ def is_as_applied(content: Object, live: Object, manager: str) -> bool:
 
 def _entries(live: Object) -> list[Mapping[str, Any]]:
     entries = (live.get("metadata") or {}).get("managedFields")
-    return [each for each in entries if isinstance(each, dict | Mapping)] if isinstance(entries, list) else []
+    return [each for each in entries if isinstance(each, MAPPINGS)] if isinstance(entries, list) else []
 
 
 def _is_built_in(api_version: str) -> bool:
@@ -108,41 +107,40 @@ def _is_same_map(applied: Object, live: Object, tree: Mapping[str, Any], is_buil
 def _is_same_keyed(applied: Sequence[Any], live: Sequence[Any], tree: Mapping[str, Any], is_built_in: bool) -> bool:
     if not all(isinstance(each, dict) for each in (*applied, *live)):
         return False
-    owned = {key: load_json(key[2:]) for key in tree if key != "."}
-    if len(owned) != len(applied) or not all(isinstance(each, dict) and each for each in owned.values()):
+    steps = [key for key in tree if key != "."]
+    keys = [_key(step) for step in steps]
+    names = keys[0].keys()
+    if len(keys) != len(applied) or not names or any(each.keys() != names for each in keys):
         return False
-    names = {frozenset(each) for each in owned.values()}
-    if len(names) != 1 or not _are_distinct(live, sorted(next(iter(names)))):
+    owned = {_told(key, names): step for key, step in zip(keys, steps, strict=True)}
+    # elements that share a key get in by writes that are no apply: how those are merged is the server's affair
+    there = {_told(each, names): at for at, each in enumerate(live)}
+    if len(owned) != len(keys) or len(there) != len(live):
         return False
+    filled_in = _FILLED_IN if is_built_in else {}
     places: list[int] = []
-    taken: set[str] = set()
     for element in applied:
-        found = [step for step, key in owned.items() if _may_be(element, key, is_built_in)]
-        if len(found) != 1 or found[0] in taken:
+        told = _told(element, names, filled_in)
+        step, at = owned.pop(told, None), there.get(told)
+        if step is None or at is None or not _is_same(element, live[at], tree[step], is_built_in):
             return False
-        taken.add(found[0])
-        where = [at for at, each in enumerate(live) if all(_has(each, *pair) for pair in owned[found[0]].items())]
-        if len(where) != 1 or not _is_same(element, live[where[0]], tree[found[0]], is_built_in):
-            return False
-        places += where
+        places.append(at)
     return _is_rising(places)
 
 
-def _may_be(element: Object, key: Mapping[str, Any], is_built_in: bool) -> bool:
-    return all(
-        _has(element, name, value) or (name not in element and is_built_in and _FILLED_IN.get(name) == value)
-        for name, value in key.items()
-    )
+@lru_cache(maxsize=1 << 10)
+def _key(step: str) -> Mapping[str, Any]:
+    """The same few keys are in every object of a kind. Raises ValueError for what is none."""
+    key = load_json(step[2:])
+    if not isinstance(key, dict) or any(each is None for each in key.values()):
+        raise ValueError("no key of an element")
+    return key
 
 
-def _has(element: Object, name: str, value: Any) -> bool:
-    return name in element and _is_identical(element[name], value)
-
-
-def _are_distinct(elements: Iterable[Object], names: Sequence[str]) -> bool:
-    """Elements that share a key get in by writes that are no apply: how those are merged is the server's affair."""
-    keys = [tuple((type(each.get(name)), str(each.get(name))) for name in names) for each in elements]
-    return len(set(keys)) == len(keys)
+def _told(element: Object, names: Iterable[str], filled_in: Mapping[str, Any] = _NOTHING) -> tuple[Any, ...]:
+    """Returns what tells an element from others, as it is written: `1` is not `true`. TypeError: no plain values."""
+    values = [element[name] if name in element else filled_in.get(name) for name in names]
+    return (*map(type, values), *values)
 
 
 def _is_same_set(applied: Sequence[Any], live: Sequence[Any], steps: Sequence[str]) -> bool:

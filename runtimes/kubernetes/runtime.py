@@ -34,6 +34,7 @@ from runtimes.base import (
     WatchReport,
     WatchRequest,
 )
+from runtimes.base.contents import MAPPINGS
 from runtimes.base.logs import LogQuery, LogReport
 from runtimes.base.metrics import Usage
 from runtimes.base.relations import Relations
@@ -61,6 +62,7 @@ _ATTEMPTS = 10
 _VERSION_OF_NOTHING = "1"
 _IDENTITY_SECONDS = 30.0
 _LONGEST_UID = 128
+_UNCHANGED = frozenset({str, int, bool, type(None)})
 
 
 class KubernetesRuntime:
@@ -370,9 +372,9 @@ def _bound(content: Object, expected: Identity | None) -> Object:
 
 def _plain(value: Any) -> Any:
     """Returns a copy, with what JSON knows in place of read-only mappings and tuples."""
-    if isinstance(value, str | int | None):  # nearly all there is
+    if type(value) in _UNCHANGED:  # nearly all there is
         return value
-    if isinstance(value, dict | Mapping):
+    if isinstance(value, MAPPINGS):
         return {str(name): _plain(below) for name, below in value.items()}
     return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
-from workbench.cli import many_stacks
+from workbench.cli import loop, many_stacks
 from workbench.cli.many_stacks import many_options, scheduler_option, site_option
 from workbench.cli.stacks import (
     accept_lost_option,
@@ -142,7 +141,7 @@ def command(
                 replace=replace,
             )
 
-    made = anyio.run(make)
+    made = loop.outcome(make)
     ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))
 
 

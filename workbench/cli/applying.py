@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from workbench.cli import loop
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -79,7 +80,7 @@ def apply_made(
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
 
     try:
-        code = anyio.run(settle)
+        code = loop.outcome(settle)
     except KeyboardInterrupt:
         say_what_is_left(session, made, output)
         raise
@@ -143,7 +144,7 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
             return finished
 
     try:
-        finished = anyio.run(run)
+        finished = loop.outcome(run)
     except KeyboardInterrupt:
         say_what_is_left(session, made, output)
         raise

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import click
 
 from kcl import whole_file
 from workbench.ci import changed_range, is_github, step_summary
+from workbench.cli import loop
 from workbench.cli.stacks import WorkPath, compile_options, inputs, workdir_option
 from workbench.exit_codes import ExitCode
 
@@ -99,7 +99,7 @@ def command(
                     (), revision or _of_the_request(os.environ), given, live=live, policies=True, lint=lint
                 )
 
-        report = anyio.run(run)
+        report = loop.outcome(run)
         file = summary or step_summary(os.environ)
         if file is not None:
             session.refuse_outside(file)

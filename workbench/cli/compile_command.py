@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import WorkPath, at_one_look, compile_options, find, format_option, inputs, workdir_option
 from workbench.present.text import Span, Tone
 
@@ -87,7 +87,7 @@ def command(
         async with session:
             return await session.compile(found, given)
 
-    compiled = anyio.run(run)
+    compiled = loop.outcome(run)
     output = context.output
     if compiled.log:
         for printed in compiled.log.rstrip("\n").split("\n"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
-from workbench.cli import many_stacks
+from workbench.cli import loop, many_stacks
 from workbench.cli.many_stacks import many_options, site_option
 from workbench.cli.stacks import (
     accept_lost_option,
@@ -97,7 +96,7 @@ def command(
         async with session, while_asking(session, output):
             return await session.plan_destroy(found, given, accept_lost=accept_lost, adopt=adopt)
 
-    made = anyio.run(make)
+    made = loop.outcome(make)
     output.lines(present.lines(made, output.glyphs))
     if made.is_refused:
         for each in present.refusal(made, output.glyphs):

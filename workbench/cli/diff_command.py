@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import (
     cluster_option,
     compile_options,
@@ -71,7 +71,7 @@ def command(
                     found, given, clusters=clusters, server_dry_run=server_dry_run, dry_run_all=dry_run_all
                 )
 
-        result = anyio.run(run)
+        result = loop.outcome(run)
     except click.ClickException:
         raise
     except Exception as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import (
     NO_STACKS,
     cluster_option,
@@ -219,7 +220,7 @@ def _revert(
         async with session, while_asking(session, output):
             return await session.plan_revert(stack, given, clusters=clusters, take_away=take_away)
 
-    made = anyio.run(make)
+    made = loop.outcome(make)
     if others := besides_drift(made):
         for each in others:
             output.talk(Span(f"{output.glyphs.bad} ", Tone.BAD), reconcile.short_id(each.address))
@@ -249,7 +250,7 @@ def _adopt(
             (after,) = await session.drift([stack], adoption.edits.inputs, clusters=clusters)
             return look, adoption, after
 
-    look, adoption, after = anyio.run(make)
+    look, adoption, after = loop.outcome(make)
     for each in drift.remark_lines(look, output.glyphs):
         output.talk(each)
     if adoption is None or after is None:

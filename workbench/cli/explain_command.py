@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import at_one_look, compile_options, find, inputs, workdir_option
 from workbench.present.text import Span, Tone
 
@@ -44,7 +44,7 @@ def command(
         async with session:
             return await session.compile(found, given)
 
-    spec = anyio.run(run).spec
+    spec = loop.outcome(run).spec
     from workbench.present import explain, paths
 
     for each in explain.lines(spec, resource, path, session.root, session.tree().declared):

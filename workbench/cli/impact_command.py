@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import NO_STACKS, WorkPath, compile_options, format_option, inputs, workdir_option
 from workbench.exit_codes import ExitCode
 
@@ -52,7 +52,7 @@ def command(
             async with session:
                 return await session.impact(files, revision, given, live=live)
 
-        report = anyio.run(run)
+        report = loop.outcome(run)
     except click.ClickException:
         raise
     except Exception as error:

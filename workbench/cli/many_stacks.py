@@ -12,6 +12,7 @@ import anyio
 import click
 
 from kcl.records import dataclass
+from workbench.cli import loop
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -75,7 +76,7 @@ def with_site(
         async with session:
             return await session.site_stacks(site, to_destroy=to_destroy)
 
-    found = anyio.run(ask)
+    found = loop.outcome(ask)
     for each in found.notes:
         context.output.talk(Span(each, Tone.WARN))
     return found.stacks
@@ -156,7 +157,7 @@ def make(session: Session, planning: Callable[[], Awaitable[FleetPlan]], output:
                 session.save_fleet_plan(made, out)
             return made
 
-    return anyio.run(run)
+    return loop.outcome(run)
 
 
 def show(session: Session, made: FleetPlan, output: Output, format_: str = "table") -> None:
@@ -268,7 +269,7 @@ def _carried_out(
                     tasks.cancel_scope.cancel()
             return ended
 
-    return anyio.run(run), was_stopped
+    return loop.outcome(run), was_stopped
 
 
 async def _shown(events: FleetRun, output: Output) -> RunEnded:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
-from workbench.cli import many_stacks
+from workbench.cli import loop, many_stacks
 from workbench.cli.many_stacks import many_options, scheduler_option, site_option
 from workbench.cli.stacks import (
     WorkPath,
@@ -116,7 +115,7 @@ def command(
                 session.save_plan(made, out)
             return made
 
-    made = anyio.run(run)
+    made = loop.outcome(run)
     from workbench.present import documents, plan
 
     match format_:

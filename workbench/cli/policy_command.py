@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import NO_STACKS, compile_options, format_option, inputs, tell_findings, workdir_option
 from workbench.exit_codes import ExitCode
 
@@ -60,7 +60,7 @@ def command(
         async with session:
             return await session.judge(stacks, given)
 
-    judged = anyio.run(judge)
+    judged = loop.outcome(judge)
     if format_ == "sarif":
         _print_sarif(output, judged, session, files)
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from workbench.cli import loop
 from workbench.cli.stacks import (
     WorkPath,
     compile_options,
@@ -236,7 +237,6 @@ def diff(
 
     Exit code: 0 the same, 1 different, 3 it could not be told.
     """
-    import anyio
 
     context: Context = ctx.obj
     try:
@@ -247,7 +247,7 @@ def diff(
             async with session:
                 return await session.release_changes(found, before or 0, after or 0, given)
 
-        result = anyio.run(run)
+        result = loop.outcome(run)
     except click.ClickException:
         raise
     except Exception as error:
@@ -287,7 +287,6 @@ def move(context: Context, former: Path, workdir: Path | None) -> None:
 @click.pass_obj
 def forget(context: Context, stack: str, cluster: str, workdir: Path | None, reason: str) -> None:
     """Forget what a stack has in a cluster that is gone for good; deletes nothing anywhere."""
-    import anyio
 
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
@@ -296,7 +295,7 @@ def forget(context: Context, stack: str, cluster: str, workdir: Path | None, rea
         async with session:
             return await session.forget(found, cluster)
 
-    gone = anyio.run(run)
+    gone = loop.outcome(run)
     context.output.line(Span(f"forgotten in {cluster}: ", Tone.GOOD), ", ".join(gone))
 
 
@@ -310,7 +309,6 @@ def forget(context: Context, stack: str, cluster: str, workdir: Path | None, rea
 @click.pass_obj
 def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reason: str) -> None:
     """Say who holds a stack in its clusters, or the bucket, and take that lock away from a process that is gone."""
-    import anyio
 
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
@@ -319,7 +317,7 @@ def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reas
         async with session:
             return await session.unlock(found, holder)
 
-    held = anyio.run(run)
+    held = loop.outcome(run)
     for each in held:
         context.output.line(Span("taken from " if holder else "held by ", Tone.STRONG), each)
     if not held:
@@ -344,13 +342,12 @@ def _chosen(history: History, found: Stack, revision: int | None) -> Release:
 
 
 def _history(session: Session, stack: Stack) -> History:
-    import anyio
 
     async def run() -> History:
         async with session:
             return await session.history(stack)
 
-    return anyio.run(run)
+    return loop.outcome(run)
 
 
 def _say(context: Context, history: History) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
-from workbench.cli import many_stacks
+from workbench.cli import loop, many_stacks
 from workbench.cli.many_stacks import many_options
 from workbench.cli.stacks import (
     WorkPath,
@@ -126,7 +125,7 @@ def command(
                 session.save_plan(made, out)
             return made
 
-    made = anyio.run(make)
+    made = loop.outcome(make)
     code = apply_made(
         session, made, output, yes=yes, confirm=confirm, dry_run=dry_run or out is not None, watch=watch,
         timeout=timeout,

@@ -13,6 +13,7 @@ import anyio
 import click
 
 from kcl.records import replace
+from workbench.cli import loop
 from workbench.cli.stacks import (
     WorkPath,
     compile_options,
@@ -100,7 +101,7 @@ def start(
         async with session:
             return await session.begin_rollout(planned, confirm=phrase)
 
-    planned = anyio.run(plan)
+    planned = loop.outcome(plan)
     if format_ == "json":
         output.json({"apiVersion": "wb/v1", "kind": "PlannedRollout", **present.planned_document(planned)})
     else:
@@ -157,7 +158,7 @@ def resume(
                 raise _carried_out(known)
             return await session.ask_rollout(known.id, Ask.RESUME)
 
-    at = anyio.run(ask)
+    at = loop.outcome(ask)
     session.reason = reason or at.began.reason
     ctx.exit(_carry_out(session, at.began.id, inputs(options, settings), context.output))
 
@@ -218,7 +219,7 @@ def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> 
         async with session:
             return await _named(session, id_)
 
-    known = anyio.run(look)
+    known = loop.outcome(look)
     shown = present.Shown(known, datetime.now(UTC))
     if format_ == "json":
         context.output.json({"apiVersion": "wb/v1", "kind": "Rollout", **present.document(shown)})
@@ -246,7 +247,7 @@ def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
         async with session:
             return await session.rollouts()
 
-    found, now = anyio.run(look), datetime.now(UTC)
+    found, now = loop.outcome(look), datetime.now(UTC)
     shown = [present.Shown(each, now) for each in found.known]
     if format_ == "json":
         output.json(
@@ -296,7 +297,7 @@ def unlock(ctx: click.Context, id_: str, holder: str, workdir: Path | None, reas
         async with session:
             return await session.unlock_rollout((await _named(session, id_)).id, holder)
 
-    held = anyio.run(run)
+    held = loop.outcome(run)
     if held:
         context.output.line(Span("taken from " if holder else "carried out by ", Tone.STRONG), held)
     else:
@@ -355,7 +356,7 @@ def rollback(
         async with session:
             await session.record_rollback(known.id, stack, revision)
 
-    known = anyio.run(look)
+    known = loop.outcome(look)
     at = known.progress
     session.reason = reason or f"rollback of rollout {known.id}"
     if session.is_rolling_out(known):
@@ -380,7 +381,7 @@ def rollback(
                 return await session.plan_rollback(session.select(stack), prior, given)
 
         output.line(Span(f"{stack}: back to release #{prior}", Tone.STRONG))
-        made = anyio.run(make)
+        made = loop.outcome(make)
         wanted = made.confirmation.phrase
         code = apply_made(session, made, output, yes=yes, confirm=wanted if wanted in phrases else "", timeout=timeout)
         if code is not ExitCode.OK:
@@ -511,7 +512,7 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
                             tasks.cancel_scope.cancel()
             return await session.rollout_progress(id_)
 
-    at = anyio.run(carry)
+    at = loop.outcome(carry)
     ended = present.Shown(Known(at, ""), datetime.now(UTC))
     output.line(present.headline(ended))
     for each in present.next_steps(ended):

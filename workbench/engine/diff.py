@@ -12,12 +12,13 @@ infrastructure would change it: it decides, for one, the order of environment va
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from kcl.records import dataclass
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
+    Basis,
     Body,
     FieldOwner,
     FieldPath,
@@ -30,6 +31,7 @@ from runtimes.base import (
     starts_with,
     value_at,
 )
+from runtimes.base.contents import MAPPINGS
 from runtimes.base.documents import load_json
 from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
 from workbench.engine.fields import MISSING, find
@@ -114,7 +116,7 @@ def left_alone(prediction: Prediction, desired: Body) -> Mapping[FieldPath, Fiel
     found: dict[FieldPath, FieldOwner] = {}
     for owner in prediction.live.owners:
         path = owner.path
-        if path in found or not _is_chosen(owner, before) or _is_bookkeeping(path):
+        if not _is_chosen(owner, before) or path in found or _is_bookkeeping(path):
             continue
         value = find(before, path)
         if value is MISSING or find(desired, path) is not MISSING:
@@ -126,12 +128,18 @@ def left_alone(prediction: Prediction, desired: Body) -> Mapping[FieldPath, Fiel
 
 def _is_chosen(owner: FieldOwner, live: Body) -> bool:
     """Tells whether a person set this field, rather than a program or a default."""
-    name = owner.manager.lower()
-    if not name.startswith(_PEOPLE) or name in _CREATORS:
+    if not _is_of_people(owner.manager):
         return False
-    if name == _CLIENT_SIDE_APPLY:
+    if owner.manager.lower() == _CLIENT_SIDE_APPLY:
         return find(_last_applied(live), owner.path) is not MISSING
     return True
+
+
+@lru_cache(maxsize=1 << 8)
+def _is_of_people(manager: str) -> bool:
+    """Asked of each field of each object, which a handful of managers own."""
+    name = manager.lower()
+    return name.startswith(_PEOPLE) and name not in _CREATORS
 
 
 def _last_applied(live: Body) -> Any:
@@ -145,6 +153,9 @@ def _last_applied(live: Body) -> Any:
 def sensitive(prediction: Prediction, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:
     """Returns what is secret in what is there and in what would be, by what the runtime says and by rule."""
     before, after = prediction.before, prediction.after
+    if prediction.basis is Basis.OWNERSHIP and before is after and rules == BUILT_IN:
+        # the runtime looked through what is there by these very rules (`LiveResource.hidden`): most of a large stack
+        return tuple(dict.fromkeys((*prediction.sensitive, *sensitive_paths(prediction.id, {}, rules))))
     bodies = (after,) if before is None or before is after else (before, after)
     by_rule = (path for each in bodies for path in sensitive_paths(prediction.id, each, rules))
     return tuple(dict.fromkeys((*prediction.sensitive, *by_rule)))
@@ -156,7 +167,7 @@ def differences(
     """Yields the leaves that differ. What only one side has comes as leaves too; a list of plain values is a leaf."""
     if before is after:
         return  # the very same, as where nobody had to be asked what an apply makes of it
-    if isinstance(before, dict | Mapping) or isinstance(after, dict | Mapping):
+    if isinstance(before, MAPPINGS) or isinstance(after, MAPPINGS):
         if _is_map_or_missing(before) and _is_map_or_missing(after):
             yield from _in_maps(before, after, keys, path)
             return
@@ -172,7 +183,7 @@ def same(one: Any, other: Any) -> bool:
     """Compares JSON-like values; `True` is not `1`, unlike in Python."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if isinstance(one, dict | Mapping) and isinstance(other, dict | Mapping):
+    if isinstance(one, MAPPINGS) and isinstance(other, MAPPINGS):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
@@ -180,11 +191,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _is_map_or_missing(value: Any) -> bool:
-    return isinstance(value, dict | Mapping) or value is MISSING
+    return isinstance(value, MAPPINGS) or value is MISSING
 
 
 def _is_list_of_maps(value: Any) -> bool:
-    return value is MISSING or (isinstance(value, list) and all(isinstance(each, dict | Mapping) for each in value))
+    return value is MISSING or (isinstance(value, list) and all(isinstance(each, MAPPINGS) for each in value))
 
 
 def _in_maps(

@@ -25,6 +25,7 @@ from runtimes.base import (
     references_in,
     refers,
 )
+from runtimes.base.contents import MAPPINGS
 from workbench.engine.by_content import ByContent
 
 Node = TypeVar("Node", bound=Hashable)
@@ -162,8 +163,8 @@ def pod_spec(body: Body) -> Mapping[str, Any]:
     path = _POD_TEMPLATES.get(str(body.get("kind")), ())
     inside: Any = body
     for step in path:
-        inside = inside.get(step) if isinstance(inside, Mapping) else None
-    return inside if path and isinstance(inside, Mapping) else {}
+        inside = inside.get(step) if isinstance(inside, MAPPINGS) else None
+    return inside if path and isinstance(inside, MAPPINGS) else {}
 
 
 def secrets_of_pods(body: Body) -> tuple[frozenset[str], frozenset[str]]:
@@ -265,9 +266,9 @@ def _named_by_binding(body: Body) -> Iterator[tuple[str, str]]:
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list):
-        yield from (each for each in value if isinstance(each, Mapping))
+        yield from (each for each in value if isinstance(each, MAPPINGS))
 
 
 def _inside(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     inner = value.get(key)
-    return inner if isinstance(inner, Mapping) else {}
+    return inner if isinstance(inner, MAPPINGS) else {}

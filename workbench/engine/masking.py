@@ -36,6 +36,7 @@ from runtimes.base import (
     starts_with,
     value_at,
 )
+from runtimes.base.contents import MAPPINGS
 from runtimes.base.secret_references import SCHEME
 from runtimes.base.secret_texts import secret_texts, telling, texts
 from workbench.engine.by_content import ByContent
@@ -52,6 +53,7 @@ _MAY_BE_SECRET = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.S)
 """Names of entries that may be secret. Others are what fields are called: a repository must not hide which one it sets
 by making a Secret of its name."""
 _CONTAINERS = frozenset({dict, list})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _MARK = "sealed:"
 _SEALED = re.compile(rf"{_MARK}(?P<digest>[0-9a-f]{{{_DIGEST_CHARACTERS}}})")
 _SEALED_NAME = re.compile(rf"«masked#(?P<digest>[0-9a-f]{{{_NAME_CHARACTERS}}})»")
@@ -120,9 +122,10 @@ class Seal:
     def rules(self) -> SecretRules:
         return self._rules
 
-    def is_harmless(self, text: Any) -> bool:
-        """Whether this was looked at before, and hides nothing; False is no answer."""
-        return type(text) is str and self._looked.get(text) is False
+    @property
+    def looked_at(self) -> Mapping[str, bool]:
+        """Whether it hides a text, of those that were looked at before."""
+        return self._looked
 
     def hides(self, value: Any) -> bool:
         if isinstance(value, str):
@@ -321,7 +324,9 @@ def _masked(value: Any, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) 
     """`hidden` is all of the value, `below` are paths within it that are: mostly none, so that none are followed."""
     if not hidden and not below and type(value) in _CONTAINERS:
         return _seen_through(value, seal)
-    if isinstance(value, dict | Mapping):
+    if type(value) in _SCALARS:  # before it is held against abstract classes, which takes longer than all of this
+        return _masked_scalar(value, hidden, seal)
+    if isinstance(value, MAPPINGS):
         if below:
             return {seal.key(key): _masked(each, *_stepped(hidden, below, key), seal) for key, each in value.items()}
         return {seal.key(key): _masked(each, hidden, below, seal) for key, each in value.items()}
@@ -333,6 +338,10 @@ def _masked(value: Any, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) 
         return value
     if isinstance(value, PartlyUnknown) and (hidden or seal.hides(value)):
         return UNKNOWN  # a digest would say that it is known
+    return _masked_scalar(value, hidden, seal)
+
+
+def _masked_scalar(value: Any, hidden: bool, seal: Seal) -> Any:
     if hidden and names_secret(value):
         return value  # where a secret is, is not secret
     return seal.mask(value) if value is not None and (hidden or seal.hides(value)) else value
@@ -340,13 +349,20 @@ def _masked(value: Any, hidden: bool, below: tuple[FieldPath, ...], seal: Seal) 
 
 def _seen_through(value: Any, seal: Seal) -> Any:
     """As `_masked` for plain data in which no path leads to a secret: of a large stack, nearly all there is."""
+    harmless = seal.looked_at
     if type(value) is list:
-        return [each if seal.is_harmless(each) else _masked(each, False, (), seal) for each in value]
+        return [
+            each if type(each) is str and harmless.get(each) is False else _masked(each, False, (), seal)
+            for each in value
+        ]
     shown = {}
     for key, each in value.items():
-        if type(key) is not str or len(key) >= _SHORTEST_NAME:
+        if type(key) is not str or not key.isalpha():
             key = seal.key(key)
-        shown[key] = each if seal.is_harmless(each) else _masked(each, False, (), seal)
+        if type(each) is str and harmless.get(each) is False:
+            shown[key] = each
+        else:
+            shown[key] = _masked(each, False, (), seal)
     return shown
 
 

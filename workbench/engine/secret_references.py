@@ -33,6 +33,8 @@ from runtimes.base import (
     may_hold_secret_reference,
     secret_parts,
 )
+from runtimes.base.contents import may_hold
+from runtimes.base.secret_references import SCHEME
 from workbench.engine.by_content import ByContent
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.fields import plain_steps
@@ -136,12 +138,14 @@ _remembered: Final[ByContent[tuple[Found, ...]]] = ByContent()
 
 
 def _search(attributes: Mapping[str, Any], extensions: Mapping[str, Any], *, is_secret: bool) -> Iterator[Found]:
-    for path, text in _texts(attributes, ()):
+    # what a Secret has in base64 is not seen from outside
+    is_looked_through = is_secret or may_hold((attributes, extensions), SCHEME.encode())
+    for path, text in _texts(attributes, ()) if is_looked_through else ():
         is_encoded = is_secret and len(path) == 2 and path[0] == "data"
         decoded = _decoded(text) if is_encoded and not may_hold_secret_reference(text) else text
         if may_hold_secret_reference(decoded):
             yield path, decoded, False, is_encoded
-    for path, text in _texts(extensions, ()):
+    for path, text in _texts(extensions, ()) if is_looked_through else ():
         if may_hold_secret_reference(text):
             yield path, text, True, False
 

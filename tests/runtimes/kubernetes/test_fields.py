@@ -10,7 +10,7 @@ from runtimes.kubernetes import fields
 
 WEB = ListKey((("name", "web"),))
 PORT = ListKey((("containerPort", 80), ("protocol", "TCP")))
-TREE = {
+TREE: dict[str, Any] = {
     "f:metadata": {"f:labels": {".": {}, "f:example.com/a.b": {}}, "f:finalizers": {'v:"keep"': {}}},
     "f:spec": {
         "f:replicas": {},
@@ -85,3 +85,31 @@ def test_conflicts_are_found_by_the_servers_text_even_with_dots_in_names() -> No
         FieldConflict(("metadata", "labels", "example.com/a.b"), "before-first-apply", ""),
         FieldConflict(("spec", "containers", WEB, "ports", PORT, "hostPort"), "before-first-apply", ""),
     )
+
+
+def test_objects_that_are_owned_alike_keep_their_own_writers_and_elements() -> None:
+    """What one tree says is remembered: neither who wrote, nor when, nor where an element lies may come with it."""
+    plain = {"f:spec": {"f:containers": TREE["f:spec"]["f:containers"]}}
+    ours, theirs = (
+        _live(fieldsV1=plain),
+        _live(fieldsV1=plain, manager="you", operation="Update", time="2025-02-02T00:00:00Z"),
+    )
+    for each in (ours, theirs, ours):
+        said = each["metadata"]["managedFields"][0]
+        assert {(owner.manager, owner.operation) for owner in fields.owners(each)} == {
+            (said["manager"], said["operation"])
+        }
+        assert {owner.when for owner in fields.owners(each)} == {datetime.fromisoformat(said["time"])}
+        assert fields.list_keys(each)["spec", "containers"] == ("name",)
+    moved = _live()
+    moved["metadata"]["finalizers"] = ["keep", "other"]
+    assert [owner.path for each in (_live(), moved) for owner in fields.owners(each) if "finalizers" in owner.path] == [
+        ("metadata", "finalizers", 1),
+        ("metadata", "finalizers", 0),
+    ]
+
+
+def test_a_tree_too_large_to_be_remembered_is_read_all_the_same() -> None:
+    large = {"f:data": {f"f:key-{number}": {} for number in range(5_000)}, "f:spec": TREE["f:spec"]}
+    assert len(fields.owners(_live(fieldsV1=large))) == 5_000 + 4
+    assert fields.list_keys(_live(fieldsV1=large)) == fields.list_keys(_live())

@@ -414,6 +414,21 @@ LISTED: Body = {"f:data": {"f:a": {'k:{"name":"x"}': {"f:name": {}}, 'k:{"name":
             id="elements that share a key",
         ),
         pytest.param(
+            {**APPLIED, "metadata": {"name": "a"}, "data": {"a": [{"port": 1}]}},
+            live({"f:data": {"f:a": {'k:{"port":1}': {"f:port": {}}}}}, data={"a": [{"port": True}]}),
+            id="an element by another value that Python takes for the same",
+        ),
+        pytest.param(
+            {**APPLIED, "metadata": {"name": "a"}, "data": {"a": [{"name": None}]}},
+            live({"f:data": {"f:a": {'k:{"name":null}': {"f:name": {}}}}}, data={"a": [{"name": None}]}),
+            id="an element by null",
+        ),
+        pytest.param(
+            {**APPLIED, "metadata": {"name": "a"}, "data": {"a": [{"name": ["x"]}]}},
+            live({"f:data": {"f:a": {'k:{"name":["x"]}': {"f:name": {}}}}}, data={"a": [{"name": ["x"]}]}),
+            id="an element by a list",
+        ),
+        pytest.param(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": ["x", "x"]}},
             live({"f:data": {"f:a": {'v:"x"': {}, 'v:"y"': {}}}}, data={"a": ["x", "y"]}),
             id="a set with the same twice",

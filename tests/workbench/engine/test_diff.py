@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import KubernetesId, ListKey, format_path
+from kcl.records import replace
+from runtimes.base import Basis, KubernetesId, ListKey, format_path
+from runtimes.kubernetes.predict import _unchanged
 from tests.workbench.engine.world import World, config_map, deployment, namespace, secret
 from workbench.engine.changes import Change, ChangeClass, Op
-from workbench.engine.diff import differences
+from workbench.engine.diff import differences, sensitive
 from workbench.engine.events import Action
-from workbench.engine.masking import Masked
+from workbench.engine.masking import LAST_APPLIED, Masked
 
 WEB = KubernetesId("apps/v1", "Deployment", "shop", "web")
 SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
@@ -235,3 +237,17 @@ def test_differences_of_plain_values(before: Any, after: Any, expected: list[Any
 def test_elements_that_change_places_are_a_difference_of_order() -> None:
     found = list(differences([{"n": "a"}, {"n": "b"}], [{"n": "b"}, {"n": "a"}], lambda path: ("n",)))
     assert [(each.path, each.before, each.after) for each in found] == [((), ["n=a", "n=b"], ["n=b", "n=a"])]
+
+
+def test_what_ownership_told_of_is_as_secret_as_what_was_dry_run() -> None:
+    """The runtime looked through the object with the same rules: what it hides is not looked for again, nor lost."""
+    pods = {"containers": [{"name": "main", "env": [{"name": "PASSWORD", "value": "x"}, {"name": "A", "value": "y"}]}]}
+    live = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop", "annotations": {LAST_APPLIED: "{}"}},
+        "spec": {"template": {"spec": pods}},
+    }
+    for content in (live, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"k": "cw=="}}):
+        told = _unchanged(KubernetesId.of(content), content, content)
+        assert set(sensitive(told)) == set(sensitive(replace(told, basis=Basis.DRY_RUN)))
