@@ -36,7 +36,10 @@ _EXPECTED_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """One kind of one group version. `plural` is its name in paths; people also call it `singular` or a short name."""
+    """One kind of one group version. `plural` is its name in paths; people also call it `singular` or a short name.
+
+    `keeps_status`: its status is written apart from the rest, so by a controller if there is one.
+    """
 
     api_version: str
     kind: str
@@ -45,6 +48,7 @@ class ApiResource:
     verbs: frozenset[str]
     singular: str = ""
     short_names: tuple[str, ...] = ()
+    keeps_status: bool = False
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The path of one object, or without `name` of a collection; `namespace` "" spans all namespaces."""
@@ -181,6 +185,8 @@ class Discovery:
             await self._refuse_listed(api_version)
             return {}
         with self._as_served():
+            entries = _entries(reply.body)
+            names = {entry["name"] for entry in entries}
             return {
                 entry["kind"]: ApiResource(
                     api_version=api_version,
@@ -190,8 +196,9 @@ class Discovery:
                     verbs=frozenset(entry.get("verbs") or ()),
                     singular=str(entry.get("singularName") or ""),
                     short_names=_short_names(entry),
+                    keeps_status=f"{entry['name']}/status" in names,
                 )
-                for entry in _entries(reply.body)
+                for entry in entries
                 if "/" not in entry["name"]  # a subresource
             }
 
@@ -265,6 +272,7 @@ def _aggregated_kinds(api_version: str, version: Mapping[str, Any]) -> dict[str,
             verbs=frozenset(entry.get("verbs") or ()),
             singular=str(entry.get("singularResource") or ""),
             short_names=_short_names(entry),
+            keeps_status=any(each.get("subresource") == "status" for each in entry.get("subresources") or ()),
         )
         for entry in version.get("resources") or ()
         if entry.get("verbs")  # else only its subresources are served

@@ -31,10 +31,18 @@ class Objects:
         self._by_owner: _Index[str] = {}
         self._events_by_uid: _Index[str] = {}
         self._events_by_name: _Index[tuple[str, str, str]] = {}
+        self._reporting: set[tuple[str, str]] = set()
         for each in live:
             self.put(each)
         for each in events:
             self.put(each, is_event=True)
+
+    def expect_status(self, group: str, kind: str) -> None:
+        """Takes note that objects of a kind have a status that a controller writes, apart from the rest."""
+        self._reporting.add((group, kind))
+
+    def is_status_expected(self, live: Object) -> bool:
+        return (group_of(live), kind_of(live)) in self._reporting
 
     def put(self, each: Object, *, is_event: bool = False) -> None:
         """Takes note of an object, in place of one of the same uid that was taken away, if there was one."""

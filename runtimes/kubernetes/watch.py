@@ -22,6 +22,7 @@ from runtimes.base import (
     Health,
     KubernetesId,
     Lost,
+    NotThere,
     Observation,
     ReadyRules,
     RuntimeFailure,
@@ -93,6 +94,7 @@ class _Observer(AsyncIterator[WatchReport]):
         self._unsettled: set[KubernetesId] = set(self._ids)
         self._objects = Objects()
         self._indexed: dict[Informer, dict[str, Object]] = {}
+        self._is_silent = False
         self._logs = LogTails(client, self._dirty.set)
         self._liveness = Liveness(client, changed=self._report_contact, turned=self._turn)
         self._contact: Contact | None = None
@@ -148,6 +150,8 @@ class _Observer(AsyncIterator[WatchReport]):
         needs += [self._informer(api_version, kind, namespace) for api_version, kind in below]
         if id_.kind == "PersistentVolumeClaim":
             needs.append(self._informer("v1", "PersistentVolume", ""))
+        if not _is_built_in(id_.group) and await self._keeps_status(id_):
+            self._objects.expect_status(id_.group, id_.kind)
         self._needs[id_] = needs
         self._groups.setdefault(tuple(needs), []).append(id_)
         self._named.setdefault(self._name(id_), []).append(id_)
@@ -162,6 +166,18 @@ class _Observer(AsyncIterator[WatchReport]):
             return await self._client.namespace_of(id_)
         except RuntimeFailure:
             return ""  # out of reach, or not served: its informer will say so
+
+    async def _keeps_status(self, id_: KubernetesId) -> bool:
+        """Where nobody can say, the kind may: an object that has none is waited for a moment longer then."""
+        if self._is_silent:
+            return True
+        try:
+            return (await self._client.resource(id_.api_version, id_.kind)).keeps_status
+        except NotThere:
+            return False
+        except RuntimeFailure:
+            self._is_silent = True  # one is enough: watching must begin while the cluster is out of reach, too
+            return True
 
     def _informer(self, api_version: str, kind: str, namespace: str, name: str = "") -> Informer:
         whole = (api_version, kind, namespace, "")

@@ -3,8 +3,9 @@
 Stalled and Reconciling are kstatus' own conditions, and Ready is the custom of most operators
 (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions). Those that
 have none say by other conditions what is wrong or missing (`polarity`), or without any (`reported`). A kind that keeps
-an observedGeneration is not judged by a status of an older one; where there is nothing to go by, the object is what it
-should be.
+an observedGeneration is not judged by a status of an older one. Where a kind keeps a status and a new object has none,
+its controller has not looked at it yet, or there is none; where there is nothing to go by, the object is what it should
+be.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any
 
 from runtimes.kubernetes.health import polarity, reported
 from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
-from runtimes.kubernetes.objects import Object, Objects, condition, is_true, mappings, metadata, status
+from runtimes.kubernetes.objects import Object, Objects, condition, created, is_true, mappings, metadata, status
+
+REPORTED_SECONDS = 10.0
 
 
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
@@ -33,7 +36,18 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if (verdict := _said_otherwise(live)) is not None:
         return verdict
     older = next((each for each in (stalled, reconciling) if is_true(each)), None)
-    return _speaks_of_older(older, live) if older else current()
+    if older:
+        return _speaks_of_older(older, live)
+    return current() if status(live) or not objects.is_status_expected(live) else _without_status(live, now)
+
+
+def _without_status(live: Object, now: datetime) -> Verdict:
+    """A controller writes what it makes of an object within moments, and some kinds have none that ever does."""
+    since = created(live)
+    if since is not None and (now - since).total_seconds() < REPORTED_SECONDS:
+        return in_progress("no controller has reported on it yet", reason="NotObserved", evidence="it has no status")
+    what = f"no controller reported on it within {REPORTED_SECONDS:g} s: it has no status"
+    return current(what, "NoStatus", is_qualified=True)
 
 
 def _by_ready(ready: Object, live: Object) -> Verdict:

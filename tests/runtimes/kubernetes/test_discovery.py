@@ -75,6 +75,8 @@ async def test_all_kinds_take_two_requests(place: Place) -> None:
     found = (await discovery.served()).kinds
     assert sorted(transport.paths) == ["/api", "/apis"]
     assert await discovery.resource("apps/v1", "Deployment") in found
+    kept = {each.kind for each in found if each.api_version in ("v1", "apps/v1") and each.keeps_status}
+    assert "Deployment" in kept and "ConfigMap" not in kept and "ControllerRevision" not in kept
     assert len(transport.paths) == 2, "what is known is not asked for again"
 
 

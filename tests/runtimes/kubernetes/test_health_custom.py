@@ -6,7 +6,7 @@ The statuses have the shapes of those that Argo CD's own health checks are teste
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -207,3 +207,22 @@ def test_replicas_that_stay_as_they_are_and_nodes() -> None:
 )
 def test_generations_are_numbers_or_text(seen: object, expected: Status) -> None:
     assert assessed("Rollout", {"observedGeneration": seen, "phase": "Healthy"}).status is expected
+
+
+def made(seconds_ago: int, status: Any, *, is_reporting: bool = True) -> Health:
+    at = (NOW - timedelta(seconds=seconds_ago)).isoformat().replace("+00:00", "Z")
+    own = {"name": "a", "namespace": "d", "uid": "u", "generation": 1, "creationTimestamp": at}
+    one = {"apiVersion": "x.example/v1", "kind": "Database", "metadata": own, "spec": {}, "status": status}
+    objects = Objects([one])
+    if is_reporting:
+        objects.expect_status("x.example", "Database")
+    return health.assess(one, objects, NOW).health
+
+
+def test_what_no_controller_has_looked_at_yet_is_not_ready() -> None:
+    assert made(2, {}) == Health(OPEN, "NotObserved", "no controller has reported on it yet")
+    assert made(2, None).status is OPEN
+    assert made(2, {"phase": "Bound"}).status is CURRENT
+    assert made(2, {}, is_reporting=False) == Health(CURRENT)
+    late = made(60, {})
+    assert (late.status, late.reason, late.is_qualified) == (CURRENT, "NoStatus", True)

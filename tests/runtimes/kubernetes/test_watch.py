@@ -108,6 +108,33 @@ async def test_kinds_of_the_whole_cluster_are_found_whoever_defines_them(place: 
         await place.runtime.delete(DeleteRequest(each, None))
 
 
+@pytest.mark.parametrize("keeps_status", [True, False])
+async def test_a_new_object_that_no_controller_has_looked_at_is_not_ready(sandboxed: Place, keeps_status: bool) -> None:
+    """Where its kind keeps a status: what has none says nothing by it."""
+    names = {"kind": "Truck", "plural": "trucks", "singular": "truck", "listKind": "TruckList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    if keeps_status:
+        version["subresources"] = {"status": {}}
+    spec = {"group": "roads.example", "scope": "Namespaced", "names": names, "versions": [version]}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "trucks.roads.example"},
+        "spec": spec,
+    }
+    await sandboxed.apply(definition)
+    truck = {
+        "apiVersion": "roads.example/v1",
+        "kind": "Truck",
+        "metadata": {"name": "a", "namespace": sandboxed.namespace},
+    }
+    await sandboxed.apply(truck)
+    request = WatchRequest((KubernetesId.of(truck),))
+    async with sandboxed.runtime.watch(request) as observations, asyncio.timeout(SECONDS):
+        seen = await _observed(observations)
+    assert seen.health.status is (Status.IN_PROGRESS if keeps_status else Status.CURRENT)
+
+
 async def test_a_rollout_is_followed_to_its_end_with_all_it_owns(place: Place) -> None:
     id_ = KubernetesId.of(place.deployment())
     async with place.runtime.watch(WatchRequest((id_,))) as observations:
