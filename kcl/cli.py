@@ -34,11 +34,11 @@ from kcl.api import (
     Settings,
     run,
 )
-from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
+from kcl.bounded import Allowance, BadAllowance
 from kcl.bounded.supervising import supervised
 from kcl.cache.runs import failed, keep, key_of, look_up
 from kcl.cache.store import Store, folder_for
-from kcl.command_line import HelpPrinted, UsageError, parser_class
+from kcl.command_line import HelpPrinted, UsageError, external_packages, parser_class
 from kcl.evaluator.runtime import Limits
 from kcl.evaluator.whereabouts import whereabouts
 from kcl.loader import (
@@ -226,14 +226,9 @@ def _elsewhere(
 
 def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Allowance:
     try:
-        allowance = Allowance.of_environment(environment)
-        if arguments.deadline is not None:
-            allowance = replace(allowance, deadline_seconds=parse_deadline(arguments.deadline, "--deadline"))
-        if arguments.max_memory is not None:
-            allowance = replace(allowance, max_memory_bytes=parse_memory(arguments.max_memory, "--max-memory"))
+        return Allowance.of_environment(environment).limited(arguments.deadline, arguments.max_memory)
     except BadAllowance as problem:
         raise UsageError(f"kcl run: {problem}") from None
-    return allowance
 
 
 def _run(
@@ -264,7 +259,7 @@ def _run(
         output=arguments.output,
         overrides=tuple(arguments.overrides),
         path_selector=tuple(arguments.path_selector),
-        package_maps=_packages(arguments.external, cwd),
+        package_maps=external_packages("kcl run", arguments.external, cwd),
         disable_none=arguments.disable_none or None,
         strict_range_check=arguments.strict_range_check or None,
         debug=arguments.debug or None,
@@ -319,16 +314,6 @@ def _granted(access: Access, cwd: str, environment: Mapping[str, str] | None, re
         work_dir="",
         base=cwd,
     )
-
-
-def _packages(given: Sequence[str], cwd: str) -> dict[str, str]:
-    packages = {}
-    for text in given:
-        name, equals, folder = text.partition("=")
-        if not equals or not name or not folder:
-            raise UsageError(f"kcl run: -E takes NAME=FOLDER, got '{text}'")
-        packages[name] = os.path.join(cwd, folder)
-    return packages
 
 
 def _write(printed: str, text: str, path: str, stdout: TextIO, stderr: TextIO) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn, TextIO
 
@@ -57,3 +58,14 @@ def parser_class(stdout: TextIO) -> type[argparse.ArgumentParser]:
             stdout.write(message)
 
     return Parser
+
+
+def external_packages(command: str, given: Sequence[str], cwd: str) -> dict[str, str]:
+    """The folders of packages that `-E NAME=FOLDER` names. Raises UsageError."""
+    packages = {}
+    for text in given:
+        name, _, folder = text.partition("=")
+        if not name or not folder:
+            raise UsageError(f"{command}: -E takes NAME=FOLDER, got '{text}'")
+        packages[name] = os.path.join(cwd, folder)
+    return packages

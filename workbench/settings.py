@@ -48,8 +48,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
-from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
-from kcl.records import dataclass, field, replace
+from kcl.bounded import Allowance, BadAllowance
+from kcl.records import dataclass, field
 from workbench.bucket_url import BadBucketUrl, BucketUrl
 from workbench.ci import pull_request
 from workbench.project import ProjectError
@@ -207,15 +207,10 @@ def _repository(env: Mapping[str, str]) -> str:
 
 def _allowance(env: Mapping[str, str]) -> Allowance:
     deadline, memory = env.get("WB_DEADLINE", "").strip(), env.get("WB_MAX_MEMORY", "").strip()
-    allowance = _ALLOWANCE
     try:
-        if deadline:
-            allowance = replace(allowance, deadline_seconds=parse_deadline(deadline, "WB_DEADLINE"))
-        if memory:
-            allowance = replace(allowance, max_memory_bytes=parse_memory(memory, "WB_MAX_MEMORY"))
+        return _ALLOWANCE.limited(deadline or None, memory or None, names=("WB_DEADLINE", "WB_MAX_MEMORY"))
     except BadAllowance as problem:
         raise BadSetting(str(problem), hint=f"unset {str(problem).split()[0]}") from None
-    return allowance
 
 
 def _user(env: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Self
 
 from kcl.patterns import pattern
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 
 DEADLINE_SECONDS: Final = 60.0
 """Some hundred times what a large stack takes."""
@@ -34,11 +34,17 @@ class Allowance:
     @classmethod
     def of_environment(cls, environment: Mapping[str, str]) -> Self:
         """What `KCL_DEADLINE` and `KCL_MAX_MEMORY` say; raises BadAllowance."""
-        deadline, memory = environment.get("KCL_DEADLINE", ""), environment.get("KCL_MAX_MEMORY", "")
-        return cls(
-            parse_deadline(deadline, "KCL_DEADLINE") if deadline.strip() else DEADLINE_SECONDS,
-            parse_memory(memory, "KCL_MAX_MEMORY") if memory.strip() else MAX_MEMORY_BYTES,
-        )
+        names = "KCL_DEADLINE", "KCL_MAX_MEMORY"
+        deadline, memory = (environment.get(name, "").strip() or None for name in names)
+        return cls().limited(deadline, memory, names=names)
+
+    def limited(
+        self, deadline: str | None, memory: str | None, *, names: tuple[str, str] = ("--deadline", "--max-memory")
+    ) -> Self:
+        """The same with the limits that are given; raises BadAllowance, which blames one of the `names`."""
+        seconds = self.deadline_seconds if deadline is None else parse_deadline(deadline, names[0])
+        size = self.max_memory_bytes if memory is None else parse_memory(memory, names[1])
+        return replace(self, deadline_seconds=seconds, max_memory_bytes=size)
 
     @property
     def deadline_problem(self) -> str:

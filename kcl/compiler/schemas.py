@@ -39,15 +39,13 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from kcl.compiler import values
+from kcl.compiler.attributes import Attributes
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
 from kcl.compiler.setters import (
-    COMPUTED,
     Setter,
     decorators,
     may_hold_instances,
-    reachable,
-    scalar_default,
     shows,
 )
 from kcl.compiler.source import CodeOf, Source, compiled
@@ -71,7 +69,6 @@ from kcl.evaluator.value import (
     OVERRIDE,
     UNDEFINED,
     SchemaInstance,
-    Value,
 )
 from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
@@ -117,13 +114,11 @@ class Writer:
         self.layout = schema.layout
         self.source = Source()
         self.expressions = Expressions(self.source, self)
-        params = [param.name for level in self.layout.levels for param in level.schema.node.params]
-        self._own_names = frozenset((*self.layout.setters, *params))
-        self.setters = self._setters()
-        self._showing = self._count_showing()
+        known = Attributes(self.layout, dynamic)
+        self.setters, self._own_names, self._showing = known.setters, known.own_names, known.showing
+        self._dynamic, self._reach, self._is_circular = known.dynamic, known.reach, known.is_circular
         self.current: str | None = None
         self._numbers = {name: number for number, name in enumerate(self.layout.setters)}
-        self._dynamic = self._all_dynamic(dynamic)
         self._settled: dict[str, int] = {}
         self._published: set[str] = set()
         self._environments: set[str] = set()
@@ -133,64 +128,7 @@ class Writer:
         self._pinned: frozenset[str] = frozenset()
         self._certain: set[str] = set()
         """Attributes whose defaults are neither None nor Undefined."""
-        simple = self._all_simple()
-        # A template pays where it is most of an instance.
-        self._simple = simple if 2 * len(simple) > len(self.setters) else {}
-        """The defaults of attributes that are written as one scalar or not at all, and that nothing reads."""
-
-    def _setters(self) -> dict[str, list[Setter]]:
-        found: dict[str, list[Setter]] = {name: [] for name in self.layout.setters}
-        for number, level in enumerate(self.layout.levels):
-            for name, places in level.body.body.assigning.items():
-                for place in places:
-                    index = len(found[name])
-                    type_ = self.layout.types[name][index]
-                    found[name].append(Setter(number, level, place, type_, index, self._own_names))
-        return found
-
-    def _count_showing(self) -> int:
-        """How many statements may make instances or print."""
-        others = [
-            statement
-            for level in self.layout.levels
-            for statement in level.schema.node.body
-            if not level.body.body.of(statement) and shows(statement, level.schema.module, self._own_names)
-        ]
-        return len(others) + sum(each.creates for setters in self.setters.values() for each in setters)
-
-    # --- What is computed lazily ---
-
-    def _all_dynamic(self, dynamic: set[str]) -> set[str]:
-        """The attributes left to the lazy scope: `dynamic` and those not assigned simply."""
-        reads = {
-            name: {other for setter in setters for other in setter.reads() if other in self.setters and other != name}
-            for name, setters in self.setters.items()
-        }
-        self._reach = {name: reachable(name, reads) for name in reads}
-        complex_ = {name for name, setters in self.setters.items() if not all(each.is_straight for each in setters)}
-        self._is_circular = any(name in reached for name, reached in self._reach.items())
-        return dynamic | complex_
-
-    def _all_simple(self) -> dict[str, Value]:
-        if self.layout.index_signature is not None:
-            return {}
-        read = {name for setters in self.setters.values() for setter in setters for name in setter.reads()}
-        for level in self.layout.levels:
-            node = level.schema.node
-            rest = [each for each in node.body if not isinstance(each, (ast.SchemaAttr, ast.Assign))]
-            read.update(names_in([*node.checks, *decorators(node), *rest]))
-        found = {}
-        for name, (setter, *others) in self.setters.items():
-            statement = setter.assigning.statement
-            if others or name in read or name in self._dynamic or setter.assigning.conditions:
-                continue
-            if not isinstance(statement, ast.SchemaAttr):
-                continue
-            default = scalar_default(statement)
-            fits = setter.type is None or (not setter.type.converts and setter.type.accepts(default))
-            if default is not COMPUTED and (default is UNDEFINED or fits):
-                found[name] = default
-        return found
+        self._simple = known.simple
 
     # --- As the attributes of `Expressions` ---
 

@@ -18,6 +18,7 @@ from kcl.records import dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.parser import parse
+from kcl.syntax.walking import written_key
 
 Path = Sequence[str | int]
 
@@ -127,7 +128,7 @@ def _follow(value: ast.Expr, path: tuple[str | int, ...]) -> _Found:
     container = _container(value)
     if isinstance(container, ast.Config) and isinstance(head, str):
         for entry in container.items:
-            if isinstance(entry, ast.Entry) and entry.index is None and _key(entry) == head:
+            if isinstance(entry, ast.Entry) and written_key(entry) == head:
                 found = _follow(entry.value, rest)
                 if found.missing and _is_unwritten(found.value):
                     continue  # a level of a dotted key has no braces to add to: add beside it
@@ -153,16 +154,6 @@ def _container(value: ast.Expr) -> ast.Config | ast.ConfigComp | ast.List | None
             return value.config
         case ast.Config() | ast.ConfigComp() | ast.List():
             return value
-        case _:
-            return None
-
-
-def _key(entry: ast.Entry) -> str | None:
-    match entry.key:
-        case ast.Name(id=name):
-            return name
-        case ast.Str(value=text):
-            return text
         case _:
             return None
 

@@ -8,6 +8,7 @@ from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.edit import Path
 from kcl.syntax.parser import parse
+from kcl.syntax.walking import written_key
 
 Edit = tuple[int, int, str]
 
@@ -46,7 +47,7 @@ def _inside(value: ast.Expr | None, text: str, path: tuple[str | int, ...]) -> I
     head, rest = path[0], path[1:]
     if isinstance(value, ast.Config) and isinstance(head, str):
         for entry in value.items:
-            if not isinstance(entry, ast.Entry) or entry.index is not None or _key(entry) != head:
+            if not isinstance(entry, ast.Entry) or written_key(entry) != head:
                 continue
             if rest:
                 yield from _inside(entry.value, text, rest)
@@ -63,16 +64,6 @@ def _inside(value: ast.Expr | None, text: str, path: tuple[str | int, ...]) -> I
                     yield from _inside(item, text, rest)
                 else:
                     yield _item(text, item.start, item.end)
-
-
-def _key(entry: ast.Entry) -> str | None:
-    match entry.key:
-        case ast.Name(id=name):
-            return name
-        case ast.Str(value=text):
-            return text
-        case _:
-            return None
 
 
 def _lines(text: str, start: int, end: int) -> Edit:

@@ -15,7 +15,7 @@ from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.edit import expression_text
 from kcl.syntax.parser import parse
-from kcl.syntax.walking import walk
+from kcl.syntax.walking import walk, written_key
 
 
 def replace_at(text: str, line: int, column: int, value: Any) -> str:
@@ -214,7 +214,7 @@ def _plain(node: Any) -> tuple[bool, Any]:
         case ast.List(items=items):
             return _all_plain(items)
         case ast.Config(items=items):
-            keys = [_key(each) for each in items]
+            keys = [written_key(each) for each in items]
             is_plain, values = _all_plain([each.value for each in items if isinstance(each, ast.Entry)])
             if not is_plain or None in keys:
                 return False, None
@@ -231,19 +231,9 @@ def _all_plain(nodes: list[Any]) -> tuple[bool, Any]:
     return all(is_plain for is_plain, _ in found), [value for _, value in found]
 
 
-def _key(item: Any) -> str | None:
-    match item:
-        case ast.Entry(key=ast.Name(id=name), index=None):
-            return name
-        case ast.Entry(key=ast.Str(value=name), index=None):
-            return name
-        case _:
-            return None
-
-
 def _given(node: ast.Node, name: str) -> Iterator[Any]:
     match node:
-        case ast.Entry(value=value) if _key(node) == name:
+        case ast.Entry(value=value) if written_key(node) == name:
             yield value
         case ast.SchemaAttr(name=own, value=ast.Node() as value) if own == name:
             yield value
@@ -260,7 +250,7 @@ def _keys_to(value: Any, offset: int) -> tuple[str, ...] | None:
     if isinstance(value, ast.SchemaExpr):
         value = value.config
     for item in value.items if isinstance(value, ast.Config) else ():
-        name = _key(item)
+        name = written_key(item)
         if name is None or not isinstance(item, ast.Entry) or not item.start <= offset < item.end:
             continue
         if item.start == offset and not (isinstance(item.value, ast.Config) and not item.value.written):
@@ -277,7 +267,7 @@ def _unwritten_keys(value: Any) -> tuple[str, ...] | None:
     keys: list[str] = []
     while isinstance(value, ast.Config) and not value.written and len(value.items) == 1:
         only = value.items[0]
-        name = _key(only)
+        name = written_key(only)
         if name is None or not isinstance(only, ast.Entry):
             return None
         keys.append(name)
@@ -311,7 +301,7 @@ def _configurations(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[s
         return
     yield keys, name
     for item in value.items:
-        own = _key(item)
+        own = written_key(item)
         if own is not None and isinstance(item, ast.Entry):
             yield from _configurations(item.value, (*keys, own))
 

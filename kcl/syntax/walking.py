@@ -1,4 +1,4 @@
-"""Going through a tree: the nodes below a node."""
+"""Going through a tree: the nodes below a node, and the keys that lead to them."""
 
 from __future__ import annotations
 
@@ -37,3 +37,12 @@ def walk(root: ast.Node) -> Iterator[ast.Node]:
         if below:
             below.reverse()
             pending += below
+
+
+def written_key(item: object) -> str | None:
+    """The key under which an entry stands; None where it is computed, or an item of what stands there (`a[0] = 1`)."""
+    match item:
+        case ast.Entry(key=ast.Name(id=name), index=None) | ast.Entry(key=ast.Str(value=name), index=None):
+            return name
+        case _:
+            return None

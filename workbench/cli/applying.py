@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from typing import TYPE_CHECKING
 
-import anyio
 import click
 
 from workbench.cli import loop
@@ -17,7 +14,6 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from workbench.cli.output import Output
     from workbench.engine.events import ApplyFinished
-    from workbench.engine.execute import Applying
     from workbench.engine.plan import Confirmation, Plan
     from workbench.session import Session
 
@@ -132,6 +128,8 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
 
     A plan without steps, carried out for its record, leaves that to whoever holds the stack.
     """
+    from workbench.cli import progress
+    from workbench.cli.stopping import to_its_end
     from workbench.engine.errors import Locked
     from workbench.engine.events import Outcome
 
@@ -140,7 +138,7 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
     async def run() -> ApplyFinished | None:
         nonlocal was_stopped
         async with session, session.apply(made, confirm=phrase) as applying:
-            finished, was_stopped = await _show(applying, output)
+            finished, was_stopped = await to_its_end(applying, progress.show_events(applying, output), output)
             return finished
 
     try:
@@ -165,37 +163,6 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
         output.talk(Span(f"what failed is named above; put it right and {again}", Tone.WARN))
         return ExitCode.PARTIAL if finished and finished.done else ExitCode.ERROR
     return ExitCode.OK
-
-
-async def _show(applying: Applying, output: Output) -> tuple[ApplyFinished | None, bool]:
-    """Shows events to their end. ^C asks for an end in order; a second one drops what was begun."""
-    from workbench.cli import progress
-
-    # who does not listen to ^C (a job in the background) shall not begin to
-    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
-        return await progress.show_events(applying, output), False
-    times = 0
-
-    async def heed() -> None:
-        nonlocal times
-        async for _ in signals:
-            times += 1
-            if times == 1:
-                said = (
-                    "stopping: clusters have some seconds to answer, Terraform ends what it has begun; "
-                    "^C again drops that, which may lose track of it"
-                )
-            else:
-                said = "stopping at once: wb plan finds out what became of what was dropped"
-            output.talk(Span(said, Tone.WARN))
-            await applying.interrupt(at_once=times > 1)
-
-    with anyio.open_signal_receiver(signal.SIGINT) as signals:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(heed)
-            finished = await progress.show_events(applying, output)
-            tasks.cancel_scope.cancel()
-    return finished, times > 0
 
 
 def say_what_is_left(session: Session, made: Plan, output: Output) -> None:

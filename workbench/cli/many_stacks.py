@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 import click
 
 from kcl.records import dataclass
@@ -245,31 +242,13 @@ def _carried_out(
     session: Session, made: FleetPlan, phrase: str, output: Output, timeout: float | None
 ) -> tuple[RunEnded, bool]:
     """Shows a run to its end, and tells whether it was stopped. ^C lets what was begun end, a second one drops it."""
-    was_stopped = False
+    from workbench.cli.stopping import to_its_end
 
-    async def run() -> RunEnded:
-        nonlocal was_stopped
-
-        async def heed() -> None:
-            nonlocal was_stopped
-            async for _ in signals:
-                said = "stopping at once" if was_stopped else "stopping: what was begun ends first"
-                output.talk(Span(said, Tone.WARN))
-                await events.interrupt(at_once=was_stopped)
-                was_stopped = True
-
+    async def run() -> tuple[RunEnded, bool]:
         async with session, session.apply_stacks(made, confirm=phrase, timeout_seconds=timeout) as events:
-            is_main = threading.current_thread() is threading.main_thread()
-            if not (is_main and callable(signal.getsignal(signal.SIGINT))):
-                return await _shown(events, output)
-            with anyio.open_signal_receiver(signal.SIGINT) as signals:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(heed)
-                    ended = await _shown(events, output)
-                    tasks.cancel_scope.cancel()
-            return ended
+            return await to_its_end(events, _shown(events, output), output)
 
-    return loop.outcome(run), was_stopped
+    return loop.outcome(run)
 
 
 async def _shown(events: FleetRun, output: Output) -> RunEnded:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -463,6 +461,7 @@ def _confirmed(planned: PlannedRollout, yes: bool, confirm: str, output: Output)
 def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output) -> ExitCode:
     """Shows the rollout to where it ends for now. ^C lets what was begun end; a second one as for an apply."""
     from workbench.cli.progress import TreeLog
+    from workbench.cli.stopping import to_its_end
     from workbench.engine.rollout.execute import Picture
     from workbench.engine.rollout.values import BatchBegan
     from workbench.present import rollout as present
@@ -487,29 +486,10 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
 
     async def carry() -> Progress:
         nonlocal was_stopped, stages
-
-        async def heed() -> None:
-            nonlocal was_stopped
-            async for _ in signals:
-                said = "stopping at once" if was_stopped else "stopping: what was begun ends first"
-                output.talk(Span(said, Tone.WARN))
-                await run.interrupt(at_once=was_stopped)
-                was_stopped = True
-
         async with session:
             stages = (await session.rollout_progress(id_)).began.stages
             async with session.rollout(id_, given) as run:
-                is_heard = threading.current_thread() is threading.main_thread() and callable(
-                    signal.getsignal(signal.SIGINT)
-                )
-                if not is_heard:
-                    await show(run)
-                else:
-                    with anyio.open_signal_receiver(signal.SIGINT) as signals:
-                        async with anyio.create_task_group() as tasks:
-                            tasks.start_soon(heed)
-                            await show(run)
-                            tasks.cancel_scope.cancel()
+                _, was_stopped = await to_its_end(run, show(run), output)
             return await session.rollout_progress(id_)
 
     at = loop.outcome(carry)

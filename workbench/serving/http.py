@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -41,18 +41,8 @@ async def serving(calls: Calls, token: str, port: int) -> AsyncIterator[int]:
     app = web.Application(client_max_size=MOST_BYTES, middlewares=[server.guard])
     app.router.add_post("/rpc", server.rpc)
     app.router.add_post("/api:protorpc/{method}", server.official)
-    runner = web.AppRunner(
-        app, handler_cancellation=True, access_log=None, shutdown_timeout=_CLOSING_SECONDS, handle_signals=False
-    )
-    await runner.setup()
-    try:
-        await listen(runner, port)
-        server.port = runner.addresses[0][1]
+    async with listening(app, port, server.stop, closing_seconds=_CLOSING_SECONDS) as server.port:
         yield server.port
-    finally:
-        with anyio.CancelScope(shield=True):
-            await server.stop()
-            await runner.cleanup()
 
 
 def why_foreign(request: web.Request, port: int) -> str:
@@ -65,13 +55,29 @@ def why_foreign(request: web.Request, port: int) -> str:
     return ""
 
 
-async def listen(runner: web.AppRunner, port: int) -> None:
-    """Raises `CannotListen`."""
+@asynccontextmanager
+async def listening(
+    app: web.Application, port: int, end: Callable[[], Awaitable[None]], *, closing_seconds: float
+) -> AsyncIterator[int]:
+    """Serves an application over loopback; yields the port. Raises `CannotListen`.
+
+    `end` ends what the application has begun; requests then have `closing_seconds` to come to theirs.
+    """
+    runner = web.AppRunner(
+        app, handler_cancellation=True, access_log=None, shutdown_timeout=closing_seconds, handle_signals=False
+    )
+    await runner.setup()
     try:
-        await web.TCPSite(runner, ADDRESS, port).start()
-    except OSError as error:
-        said = f"cannot be listened on: {os.strerror(error.errno or 0)}"
-        raise CannotListen(said, where=f"{ADDRESS}:{port}", hint="take another --port, or 0 for any") from None
+        try:
+            await web.TCPSite(runner, ADDRESS, port).start()
+        except OSError as error:
+            said = f"cannot be listened on: {os.strerror(error.errno or 0)}"
+            raise CannotListen(said, where=f"{ADDRESS}:{port}", hint="take another --port, or 0 for any") from None
+        yield runner.addresses[0][1]
+    finally:
+        with anyio.CancelScope(shield=True):
+            await end()
+            await runner.cleanup()
 
 
 class _Server:

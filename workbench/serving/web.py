@@ -24,7 +24,7 @@ from aiohttp import WSMsgType, web
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-from workbench.serving.http import listen, why_foreign
+from workbench.serving.http import listening, why_foreign
 
 MOST_PAGES: Final = 8
 _MOST_BYTES: Final = 65_536
@@ -70,18 +70,8 @@ async def serving(command: Sequence[str], environment: Mapping[str, str], token:
     app.router.add_get(f"/{token}/", pages.index)
     app.router.add_get(f"/{token}/ws", pages.websocket)
     app.router.add_static(f"/{token}/static", _STATIC)
-    runner = web.AppRunner(
-        app, handler_cancellation=True, access_log=None, shutdown_timeout=_CLOSING_SECONDS, handle_signals=False
-    )
-    await runner.setup()
-    try:
-        await listen(runner, port)
-        pages.port = runner.addresses[0][1]
+    async with listening(app, port, pages.end, closing_seconds=_CLOSING_SECONDS) as pages.port:
         yield pages.port
-    finally:
-        with anyio.CancelScope(shield=True):
-            await pages.end()
-            await runner.cleanup()
 
 
 class _Pages:

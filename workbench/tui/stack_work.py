@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from runtimes.base import RuntimeFailure, TerraformId
+from runtimes.base import RuntimeFailure
 from workbench.engine.events import ApplyFinished, Event
+from workbench.engine.place_kinds import kind_of
 from workbench.engine.plan import Plan
 from workbench.present import errors
-from workbench.project import TERRAFORM_PLACE, WorkbenchError
+from workbench.project import WorkbenchError
 from workbench.tui.reach import reach_of
 from workbench.tui.state import Goal, StackState, Verb
 
@@ -76,9 +77,8 @@ class StackWork:
         async def do() -> None:
             state.compiled = compiled = await self._compiled(state)
             state.error = None
-            places = list(state.stack.clusters)
-            if any(isinstance(each.id, TerraformId) for each in compiled.spec):
-                places.append(TERRAFORM_PLACE)
+            kinds = {kind_of(each.id) for each in compiled.spec}
+            places = [*state.stack.clusters, *sorted(each.only_name for each in kinds if each.only_name)]
             state.busy = f"comparing with {', '.join(places)}"
             self._app.tell(state)
             state.diff = await self._app.session.diff(state.stack, compiled=compiled)

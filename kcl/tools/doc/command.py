@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
-from kcl.command_line import HelpPrinted, UsageError, parser_class
+from kcl.bounded import Allowance, BadAllowance
+from kcl.command_line import HelpPrinted, UsageError, external_packages, parser_class
 from kcl.loader import downloaded_folder
-from kcl.records import replace
 from kcl.terminal import harmless
 from kcl.tools.doc.documenting import FORMATS, Documentation, documentation
 from kcl.tools.doc.examples import Counts
@@ -97,8 +96,8 @@ def main(
 def _run(
     arguments: argparse.Namespace, cwd: str, environment: Mapping[str, str], stdout: TextIO, stderr: TextIO
 ) -> int:
-    packages = _packages(arguments.external, cwd)
-    allowance = _allowance(arguments, environment)
+    packages = external_packages("kcl doc", arguments.external, cwd)
+    allowance = Allowance.of_environment(environment).limited(arguments.deadline, arguments.max_memory)
     if arguments.output == _STDOUT and arguments.format == "html":
         raise UsageError("kcl doc: -o - prints one text; pages in HTML are several files, name a folder")
     found = documentation(
@@ -151,15 +150,6 @@ def _tested(counts: Counts, found: Documentation, status: int, stderr: TextIO) -
     return FAILED if counts.failed else status
 
 
-def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Allowance:
-    allowance = Allowance.of_environment(environment)
-    if arguments.deadline is not None:
-        allowance = replace(allowance, deadline_seconds=parse_deadline(arguments.deadline, "--deadline"))
-    if arguments.max_memory is not None:
-        allowance = replace(allowance, max_memory_bytes=parse_memory(arguments.max_memory, "--max-memory"))
-    return allowance
-
-
 def _paths(arguments: argparse.Namespace) -> list[str]:
     if arguments.file_path is None:
         return arguments.paths or ["./..."]
@@ -174,16 +164,6 @@ def _output(arguments: argparse.Namespace) -> str:
     if arguments.output is not None:
         raise UsageError("kcl doc: say either -o or --target")
     return os.path.join(arguments.target, _DEFAULT_FOLDER)
-
-
-def _packages(given: Sequence[str], cwd: str) -> dict[str, str]:
-    packages = {}
-    for text in given:
-        name, equals, folder = text.partition("=")
-        if not equals or not name or not folder:
-            raise UsageError(f"kcl doc: -E takes NAME=FOLDER, got '{harmless(text)}'")
-        packages[name] = os.path.normpath(os.path.join(cwd, folder))
-    return packages
 
 
 def _checked(differs: Difference, shown: str, stdout: TextIO, stderr: TextIO) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 
 from kcl.diagnostics import Code, Label, Span, warning
 from kcl.syntax import ast
-from kcl.syntax.walking import children, walk
+from kcl.syntax.walking import children, walk, written_key
 from kcl.tools.lint import changing, conditions, numbers, overridden
 from kcl.tools.lint.subject import Finding, Subject, found, found_at, shortened
 from kcl.tools.migrate import Edit
@@ -304,15 +304,7 @@ def _declarations(body: Sequence[ast.Stmt]) -> Iterator[ast.Stmt]:
 
 def _static_key(entry: ast.Entry) -> str | None:
     """The key of an entry that is written out and replaces, or is replaced, as a whole."""
-    if entry.index is not None or (isinstance(entry.value, ast.Config) and not entry.value.written):
-        return None
-    match entry.key:
-        case ast.Name(id=name):
-            return name
-        case ast.Str(value=text):
-            return text
-        case _:
-            return None
+    return None if isinstance(entry.value, ast.Config) and not entry.value.written else written_key(entry)
 
 
 def _is_named(entry: ast.Entry, key: str) -> bool:

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Final
 
-from kcl.bounded import Allowance, parse_deadline, parse_memory
+from kcl.bounded import Allowance
 from kcl.command_line import UsageError
-from kcl.records import replace
 
 _MOST_JOBS: Final = 64
 
@@ -30,9 +29,4 @@ def jobs_of(arguments: argparse.Namespace, command: str) -> int:
 
 def allowance_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Allowance:
     """Raises BadAllowance."""
-    allowance = Allowance.of_environment(environment)
-    if arguments.deadline is not None:
-        allowance = replace(allowance, deadline_seconds=parse_deadline(arguments.deadline, "--deadline"))
-    if arguments.max_memory is not None:
-        allowance = replace(allowance, max_memory_bytes=parse_memory(arguments.max_memory, "--max-memory"))
-    return allowance
+    return Allowance.of_environment(environment).limited(arguments.deadline, arguments.max_memory)

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from kcl import whole_file
 from kcl.bounded import BadAllowance
-from kcl.command_line import HelpPrinted, UsageError, parser_class
+from kcl.command_line import HelpPrinted, UsageError, external_packages, parser_class
 from kcl.diagnostics import KclError, render
 from kcl.evaluator.coverage import Reached
 from kcl.loader import load_settings, merge_settings, parse_argument
@@ -125,12 +125,7 @@ def _given(arguments: argparse.Namespace, cwd: str) -> Given:
     files = tuple(os.path.join(cwd, name) for name in arguments.setting)
     settings = merge_settings([load_settings(each, OsFileSystem()) for each in files])
     options = [*settings.options, *(parse_argument(each) for each in arguments.argument)]
-    packages = {}
-    for text in arguments.external:
-        name, _, folder = text.partition("=")
-        if not name or not folder:
-            raise UsageError(f"kcl test: -E takes NAME=FOLDER, got '{text}'")
-        packages[name] = os.path.join(cwd, folder)
+    packages = external_packages("kcl test", arguments.external, cwd)
     return Given(tuple(arguments.argument), files, packages, tuple(secret_texts(dict(options))))
 
 
