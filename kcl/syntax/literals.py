@@ -47,6 +47,12 @@ def string_parts(token: str) -> tuple[str, bool, bool]:
     return token[1:-1], raw, False
 
 
+def with_line_ends(content: str) -> str:
+    """Content as the language has it: a line ends by `\\n`, however the file writes it, so that a program says the same
+    on every system."""
+    return content.replace("\r\n", "\n") if "\r" in content else content
+
+
 def unescape(content: str) -> str:
     """Escapes as in Python. Raises LiteralError for one that is cut short or names no character."""
     return _ESCAPE.sub(_unescape_one, content)

@@ -11,7 +11,7 @@ from runtimes.base.documents import load_json
 from runtimes.terraform import values
 from runtimes.terraform.configured import Configuration
 from runtimes.terraform.schema import Schemas
-from runtimes.terraform.state import PriorState, read_prior
+from runtimes.terraform.state import OtherFormat, PriorState, known_format, read_prior
 
 _REASONS: Final = {
     "replace_because_tainted": "it was not finished when it was made",
@@ -24,6 +24,23 @@ _REASONS: Final = {
     "delete_because_each_key": "its key is no longer among those configured",
     "delete_because_no_move_target": "it was moved to an address that is not configured",
 }
+
+
+_ACTIONS: Final = frozenset(
+    {
+        ("no-op",),
+        ("read",),
+        ("create",),
+        ("update",),
+        ("delete",),
+        ("forget",),
+        ("delete", "create"),
+        ("create", "delete"),
+        ("create", "forget"),
+        ("forget", "create"),
+    }
+)
+"""What terraform and tofu have planned so far: a word that nobody knows would else be taken for no change."""
 
 
 class UnreadablePlan(ValueError):
@@ -95,6 +112,7 @@ def read(
         document = load_json(content) if isinstance(content, str | bytes) else content
         if "format_version" not in document:
             raise UnreadablePlan("what terraform shows of its plan is no plan")
+        known_format(document)
         return PlannedState(
             resources=tuple(_changes(document.get("resource_changes") or (), configuration)),
             drift=tuple(_changes(document.get("resource_drift") or (), configuration)),
@@ -104,6 +122,8 @@ def read(
         )
     except UnreadablePlan:
         raise
+    except OtherFormat as error:
+        raise UnreadablePlan(str(error)) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         # the text of the error may hold a piece of the plan, so only its kind is told
         raise UnreadablePlan(f"what terraform shows of its plan can't be read ({type(error).__name__})") from None
@@ -115,12 +135,18 @@ def _changes(entries: Any, configuration: Configuration) -> Iterator[Planned]:
         if entry.get("mode") != "managed" or id_ is None:
             continue
         change = entry["change"]
+        actions = tuple(change["actions"])
+        if actions not in _ACTIONS:
+            told = " and ".join(map(str, actions))[:80] or "no action at all"
+            raise UnreadablePlan(
+                f"terraform plans for {entry['address']} what is not known here: {told}; it is too new"
+            )
         former = entry.get("previous_address", "")
         after = values.with_unknown(values.plain(change.get("after")), change.get("after_unknown"))
         yield Planned(
             id=id_,
             address=entry["address"],
-            actions=tuple(change["actions"]),
+            actions=actions,
             before=values.plain(change.get("before")),
             after=after if isinstance(after, Mapping) else None,
             masked_before=tuple(values.marked(change.get("before_sensitive") or None)),

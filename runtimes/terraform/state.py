@@ -15,6 +15,7 @@ from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.schema import Form, Schemas, Type
 
 _FORMAT = 4
+_SHOWN_FORMATS = ("0", "1")
 _VERSION = re.compile(r"v?\d+\.\d+")
 
 
@@ -87,6 +88,7 @@ def _read(
     document = _document(content)
     try:
         if "format_version" in document:
+            known_format(document)
             shown = _shown(document.get("values", {}).get("root_module", {}), schemas)
             found = _joined(shown)
             return found, 0, "", frozenset(each.source for each in found.values())
@@ -101,6 +103,16 @@ def _read(
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         # the text of the error may hold a piece of the state, so only its kind is told
         raise UnreadableState(f"the state lacks what a state has ({type(error).__name__})") from None
+
+
+def known_format(document: Mapping[str, Any]) -> None:
+    """Terraform says what it shows in a format whose first number changes with what a reader has to know
+    (https://developer.hashicorp.com/terraform/internals/json-format#format-summary). Raises `OtherFormat`."""
+    version = document["format_version"]
+    if not isinstance(version, str) or version.partition(".")[0] not in _SHOWN_FORMATS:
+        raise OtherFormat(
+            f"what terraform shows is of format {str(version)[:20]}, and not of 1.x: this terraform is too new"
+        )
 
 
 def _header(document: Mapping[str, Any]) -> tuple[int, str]:

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from kcl.syntax import runs
 from kcl.syntax.descent.scanner import scan_lines
-from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
+from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape, with_line_ends
 from kcl.syntax.tokens import Report, Token
 
 MOST_NESTED = 15_000
@@ -167,6 +167,7 @@ def shortened(text: str) -> str:
 def string_value(written: str, dedents: bool) -> str:
     """The value of a string as written with its quotes, whose escapes are known to be right."""
     content, raw, triple = string_parts(written)
+    content = with_line_ends(content)
     if not raw and "\\" in content:
         try:
             content = unescape(content)

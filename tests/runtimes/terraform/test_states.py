@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtimes.base import Status, TerraformId
-from runtimes.terraform import configuration, live, plan, schema, state
+from runtimes.terraform import configuration, live, plan, planned, schema, state
 from runtimes.terraform.state import NewState, PriorState, UnreadableState
 from tests.runtimes.terraform import direct
 from tests.runtimes.terraform.direct import data
@@ -138,6 +138,8 @@ def test_nothing_is_an_empty_state(content: Any) -> None:
         ('{"version": 4, "terraform_version": "canary"}', "the version of terraform"),
         ('{"version": 4, "resources": [{"type": "canary"}]}', "of mode None"),
         ('{"version": 4, "resources": "canary"}', "lacks what a state has"),
+        ('{"format_version": "2.0", "values": {}}', "format 2.0, and not of 1.x"),
+        ('{"format_version": 1, "values": {}}', "format 1, and not of 1.x"),
     ],
 )
 def test_what_is_no_state_is_refused_without_telling_what_is_in_it(content: str, message: str) -> None:
@@ -149,3 +151,24 @@ def test_what_is_no_state_is_refused_without_telling_what_is_in_it(content: str,
 def test_a_configuration_knows_what_is_recorded() -> None:
     found = state.read_prior(_raw({"attributes": {"id": "x"}}))
     assert configuration.build([], state=found).id_at("acme_thing.one") == THING
+
+
+def _shown(*actions: str, format_version: str = "1.2") -> dict[str, Any]:
+    entry = {"address": "acme_thing.one", "mode": "managed", "change": {"actions": list(actions), "after": {"id": "x"}}}
+    return {"format_version": format_version, "resource_changes": [entry]}
+
+
+def test_a_plan_that_is_newer_than_what_is_known_is_no_plan_without_changes() -> None:
+    """A word that nobody knows, or a format that means something else: to be taken for `no-op` it is not."""
+    written = configuration.build([], state=state.read_prior(_raw({"attributes": {"id": "x"}})))
+    for known in (("no-op",), ("update",), ("create", "delete"), ("create", "forget"), ("forget",)):
+        assert planned.read(_shown(*known), written).resources[0].actions == known
+    assert planned.read(_shown("no-op", format_version="0.2"), written).resources
+    for said, message in (
+        (_shown("rename"), "for acme_thing.one what is not known here: rename;"),
+        (_shown(), "no action at all"),
+        (_shown("update", "delete"), "update and delete"),
+        (_shown("no-op", format_version="2.0"), "format 2.0"),
+    ):
+        with pytest.raises(planned.UnreadablePlan, match=message):
+            planned.read(said, written)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kcl.diagnostics import Code
 from kcl.syntax import ast
-from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
+from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape, with_line_ends
 from tests.kcl.syntax.reference.lexer import tokenize
 from tests.kcl.syntax.reference.tokens import Report, Token
 
@@ -41,10 +41,10 @@ class Strings:
     def string(self, token: Token) -> ast.Str | ast.JoinedStr:
         _, start, end, written = token
         content, raw, triple = string_parts(written)
-        value = content
+        value = with_line_ends(content)
         if not raw and "\\" in content:
             try:
-                value = unescape(content)
+                value = unescape(value)
             except LiteralError as error:
                 self.report(start, end, str(error))
         if triple and self.dedents:
