@@ -225,12 +225,14 @@ class Kubeconfig:
             raise Misconfigured(f"kubeconfig {file}{where} {why}") from None
         if not isinstance(document, Mapping):
             raise Misconfigured(f"kubeconfig {file} is not a mapping")
+        if document.get("kind") not in (None, "Config"):
+            raise Misconfigured(f"kubeconfig {file} is of another kind than Config: it is no kubeconfig")
         self.current_context = self.current_context or str(document.get("current-context") or "")
-        for name, body in _named(document, "contexts", "context"):
+        for name, body in _named(document, "contexts", "context", file):
             self._contexts.setdefault(name, body)
-        for name, body in _named(document, "clusters", "cluster"):
+        for name, body in _named(document, "clusters", "cluster", file):
             self._clusters.setdefault(name, (body, file))
-        for name, body in _named(document, "users", "user"):
+        for name, body in _named(document, "users", "user", file):
             self._users.setdefault(name, (body, file))
 
     def _endpoint(self, name: str, cluster: Mapping[str, Any], said_in: Path) -> Endpoint:
@@ -238,12 +240,25 @@ class Kubeconfig:
         if not server.startswith(("https://", "http://")):
             raise self._refused(f"cluster {name!r} has no server URL", "it should read https://HOST:PORT")
         self._check_address(name, server)
+        ca_pem = self._pem(f"cluster {name!r}", cluster, "certificate-authority", said_in)
+        skip_verify = bool(cluster.get("insecure-skip-tls-verify"))
+        if ca_pem and skip_verify:
+            raise self._refused(
+                f"cluster {name!r} has a certificate-authority, and is not to be verified by it",
+                "take out insecure-skip-tls-verify, or the certificate-authority that would not count",
+            )
+        proxy = cluster.get("proxy-url") or None
+        if proxy and not proxy.startswith(("http://", "https://", "socks5://")):
+            raise self._refused(
+                f"the proxy-url of cluster {name!r} is none (not shown here)",
+                "it should read http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT",
+            )
         return Endpoint(
             server=server.rstrip("/"),
-            ca_pem=self._pem(f"cluster {name!r}", cluster, "certificate-authority", said_in),
-            skip_verify=bool(cluster.get("insecure-skip-tls-verify")),
+            ca_pem=ca_pem,
+            skip_verify=skip_verify,
             tls_server_name=cluster.get("tls-server-name") or None,
-            proxy=cluster.get("proxy-url") or None,
+            proxy=proxy,
         )
 
     def _check_address(self, name: str, server: str) -> None:
@@ -265,6 +280,11 @@ class Kubeconfig:
             )
 
     def _credential(self, name: str, user: Mapping[str, Any], folder: Path) -> Credential:
+        if user.get("username") and (user.get("token") or user.get("tokenFile")):
+            raise self._refused(
+                f"user {name!r} has a token and a password, and one of them alone can be sent",
+                "take out username and password, or the token",
+            )
         match user:
             case {"token": str(token)} if token:
                 return Token(token)
@@ -321,6 +341,8 @@ class Kubeconfig:
     def _certificate(self, name: str, user: Mapping[str, Any], said_in: Path) -> ClientCertificate | None:
         certificate = self._pem(f"user {name!r}", user, "client-certificate", said_in)
         key = self._pem(f"user {name!r}", user, "client-key", said_in)
+        if certificate and not key:
+            raise self._refused(f"user {name!r} has a client-certificate, and no client-key for it", "add client-key")
         return ClientCertificate(certificate, key) if certificate and key else None
 
     def _pem(self, owner: str, section: Mapping[str, Any], key: str, said_in: Path) -> str | None:
@@ -346,13 +368,21 @@ class Kubeconfig:
         return None
 
 
-def _named(document: Mapping[str, Any], plural: str, singular: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _named(document: Mapping[str, Any], plural: str, singular: str, file: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """Returns the entries of one kind. Raises `Misconfigured` for two of a name: which one is meant?"""
     entries = document.get(plural)
-    return [
+    found = [
         (str(entry["name"]), entry.get(singular) or {})
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, Mapping) and entry.get("name") and isinstance(entry.get(singular) or {}, Mapping)
     ]
+    names = [name for name, _ in found]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise Misconfigured(
+            f"kubeconfig {file} has two {plural} with the name {twice!r}",
+            hint="which one is meant nobody can tell: rename one, or take it out",
+        )
+    return found
 
 
 def _is_variables(value: Any) -> bool:

@@ -14,6 +14,7 @@ from runtimes.kubernetes.kubeconfig import Endpoint, ExecPlugin, Kubeconfig, Tok
 from runtimes.registry import connect
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+PEM_DATA = base64.b64encode(PEM.encode()).decode()
 
 
 def _write(path: Path, text: str) -> Path:
@@ -100,6 +101,10 @@ def test_a_credential_program_is_described_and_not_run(tmp_path: Path) -> None:
     [
         ("clusters: [", "not valid YAML"),
         ("- a", "not a mapping"),
+        ("{kind: Cluster, current-context: x}", "another kind than Config"),
+        ("{clusters: [{name: c, cluster: {}}, {name: d}, {name: c, cluster: {}}]}", "two clusters with the name 'c'"),
+        ("{users: [{name: u, user: {token: a}}, {name: u, user: {token: b}}]}", "two users with the name 'u'"),
+        ("{contexts: [{name: x}, {name: x}], current-context: x}", "two contexts with the name 'x'"),
         ("{}", "no context was named"),
         ("current-context: x", "no context 'x'"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: c}}]}", "names cluster 'c'"),
@@ -120,6 +125,15 @@ def test_a_broken_file_is_refused_with_its_name_and_why(tmp_path: Path, text: st
         ("server: https://one, certificate-authority-data: '###'", "token: t", "not base64"),
         ("server: https://one", "auth-provider: {name: gcp}", "has removed"),
         ("server: https://one", "exec: {apiVersion: v1}", "without command"),
+        (
+            f"server: https://one, insecure-skip-tls-verify: true, certificate-authority-data: {PEM_DATA}",
+            "",
+            "verified",
+        ),
+        ("server: https://one, proxy-url: 'ftp://31337@p'", "token: t", "proxy-url of cluster 'c' is none"),
+        ("server: https://one, proxy-url: 'p:1080'", "token: t", "proxy-url of cluster 'c' is none"),
+        ("server: https://one", "token: t, username: a, password: b", "one of them alone"),
+        ("server: https://one", f"client-certificate-data: {PEM_DATA}", "no client-key"),
     ],
 )
 def test_a_context_that_cannot_be_used_says_why(tmp_path: Path, cluster: str, user: str, words: str) -> None:
