@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     CHANGES = 2
     """`plan --detailed-exitcode` only."""
     DIFF_FAILED = 3
-    """`diff`, `impact`, `ci`, `import`, `update`, `config` only: it could not be told what differs, or what is."""
+    """`diff`, `impact`, `ci`, `import`, `update`, `config` only: what differs, or what is, is not known."""
     REFUSED = 4
     """A guard said no, a confirmation is missing, or the session is read-only. Nothing was written."""
     NOT_READY = 5

@@ -1,6 +1,6 @@
 """What regular expressions were compiled to, kept on disk from one process to the next.
 
-One entry has those of all commands, so that reading it is one file; who compiles others writes it anew.
+One entry has those of all commands, so that reading it is one file; who compiles others writes it again.
 """
 
 from __future__ import annotations

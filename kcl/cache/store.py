@@ -2,7 +2,7 @@
 
 An entry is one file, written under another name and renamed, so that readers see all of it or nothing. It begins with
 a digest of the rest: what is cut short, foreign or of another version is not there as far as anyone can tell, and the
-next run writes it anew. A folder that others may write, or that belongs to somebody else, is not used at all, since
+next run writes it again. A folder that others may write, or that belongs to somebody else, is not used at all, since
 reading what they put there could do anything.
 """
 

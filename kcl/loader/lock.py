@@ -48,7 +48,7 @@ def read_lock(folder: str, file_system: FileSystem) -> dict[str, Locked]:
 
 
 def _broken(path: str, span: Span, what: str) -> KclError:
-    notes = (f"remove {os.path.basename(path)} and run 'kcl mod update' to write it anew",)
+    notes = (f"remove {os.path.basename(path)} and run 'kcl mod update' to write it again",)
     return KclError((error(Code.INVALID_SETTINGS, what, span, notes=notes),))
 
 

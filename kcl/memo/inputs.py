@@ -16,7 +16,7 @@ read, and a link put in its place. So where folders lead is held against what it
 
 Where a file system has less to tell, less is seen:
 - Windows has no time of change: an edit that keeps the size and puts the time of writing back is overlooked.
-- Inodes that are made up anew with each mount (FAT, some FUSE) cost a reading after each mount and hide nothing.
+- Inodes that are made up again with each mount (FAT, some FUSE) cost a reading after each mount and hide nothing.
 - A network file system may answer `stat` from what it knew some seconds ago: what another machine writes is seen then.
 """
 

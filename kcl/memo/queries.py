@@ -6,14 +6,14 @@ down what it asked for and what it was told, in order. That list is the trace of
 
 An answer is good for as long as everybody in its trace would say the same again. So to ask for it a second time is to
 go through the trace: an input is looked at, a query is asked, which goes through its own trace first. At the first that
-says something else the function runs anew. Three things follow.
+says something else the function runs again. Three things follow.
 
 Dependencies are dynamic. Nobody declares what a query reads; a query that reads a list of files and then each of them
 rests on other files once the list is another. Going through the trace in order keeps this right: what decided whether
 something was read comes before it, so nothing is asked for that the function would not ask for today.
 
-A change stops where it makes no difference ("early cut-off"). When the function has run anew and its answer is the same
-as before, the old answer stays, the very object; so whoever read it finds its trace unchanged and does not run. A
+A change stops where it makes no difference ("early cut-off"). When the function has run again and its answer is the
+same as before, the old answer stays, the very object; so whoever read it finds its trace unchanged and does not run. A
 comment typed into a file of models makes another text and another tree, but the same interface, and ends there.
 
 Nothing has to be told of a change, and so nobody can forget to. There is no list of what became invalid: each request

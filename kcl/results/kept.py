@@ -47,7 +47,7 @@ _Facts = tuple[Manifest, Dialect, tuple[Diagnostic, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A result as it was kept. `values`, documents and texts, are made anew for all who ask: they may change them."""
+    """A result as it was kept. `values`, documents and texts, are made again for all who ask: they may change them."""
 
     stamps: Mapping[str, Stamp] = field(repr=False)
     ways: Ways = field(repr=False)

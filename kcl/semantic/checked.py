@@ -268,7 +268,7 @@ def _naming(module: Module) -> _Naming:
 _NAMED: Final = Query("packages named by a file", _named_by_file, most=1024)
 """Paths of the imported packages that a file names members of."""
 _USED: Final = Query("packages used by a package", _used, lives_with_key=True)
-"""The same for all files of a package. A main package is loaded anew each time, but for the texts of its files."""
+"""The same for all files of a package. A main package is loaded again each time, but for the texts of its files."""
 _USED_BY_IMPORTED: Final[Query[Imported, frozenset[str]]] = Query(
     "packages used by imported ones", _used_by_imported, lives_with_key=True
 )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 MAPPINGS: Final = (dict, Mapping)
-"""What is read like a dict, for `isinstance` where everything passes: `dict | Mapping` is made anew by each look, which
-takes ten times as long as the look, and most are dicts, which the abstract class would be asked about at length."""
+"""What is read like a dict, for `isinstance` where everything passes: `dict | Mapping` is made again by each look,
+which takes ten times as long as the look; most are dicts, which the abstract class would be asked about at length."""
 
 
 def may_hold(content: Any, *signs: bytes) -> bool:

@@ -120,7 +120,7 @@ class WorkspacePlanRequest:
 
     `released` are the resources that were there after the last apply, each with its id in the infrastructure, empty
     where not known: the workspace may have lost them. What it has lost and cannot find is an error, unless
-    `accepts_lost`, which takes it for gone. `replaces` are to be made anew although nothing else calls for it.
+    `accepts_lost`, which takes it for gone. `replaces` are to be made again although nothing else calls for it.
     `forgets` are to leave the state and stay where they are: they are not among `resources`, and the plan is of them
     alone. A copy of the state as it was is left before that is applied.
     """

@@ -67,7 +67,7 @@ class _Configured:
 
     @property
     def replaces(self) -> tuple[str, ...]:
-        """The addresses of what is to be made anew, as far as it is there."""
+        """The addresses of what is to be made again, as far as it is there."""
         known = sorted(self.request.replaces & self.prior.resources.keys(), key=str)
         return tuple(self.written.address_of(each) for each in known)
 

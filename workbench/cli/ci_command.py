@@ -83,7 +83,7 @@ def command(
 ) -> None:
     """Write what a change affects for its pull request: a Markdown summary, and annotations at lines of KCL.
 
-    Exit code: 0 written, 3 it could not be told what changes of everything; what could be is written.
+    Exit code: 0 written, 3 not everything that changes is known; what is known is written.
     """
     if code_quality is not None and annotations != "gitlab":
         raise click.UsageError("--code-quality goes with --annotations gitlab")

@@ -49,7 +49,7 @@ def get(
     PATH begins with a variable of the program, such as web.replicas. Of a resource PATH is Kind/name, and FIELD is
     written as in spec.template.spec.containers[name=web].image.
 
-    Exit code: 0 the value is known in all stacks, 1 there is no such value, 3 it could not be told of some stack.
+    Exit code: 0 the value is known in all stacks, 1 there is no such value, 3 it is not known of some stack.
     """
     from workbench.engine.cube import State
     from workbench.present import config as present
@@ -93,7 +93,7 @@ def diff(
 
     Stacks are compared that differ in nothing but the dimensions that the points name: before rendering and after.
 
-    Exit code: 0 they are configured alike, 1 they differ, 3 it could not be told.
+    Exit code: 0 they are configured alike, 1 they differ, 3 not known.
     """
     from workbench.present import config as present
 

@@ -55,7 +55,7 @@ def command(
 ) -> None:
     """Show what an apply would change live, with the KCL line behind every field.
 
-    Exit code: 0 the same (with --drift: nobody changed anything), 1 different, 3 it could not be told.
+    Exit code: 0 the same (with --drift: nobody changed anything), 1 different, 3 not known.
     """
     context: Context = ctx.obj
     expect_evaluation()

@@ -82,7 +82,7 @@ def command(
 
     GLOB is over project/stack, such as '*/prod'; nothing means all stacks.
 
-    Exit code: 0 nobody changed anything, 1 somebody did, 3 it could not be told of some stack.
+    Exit code: 0 nobody changed anything, 1 somebody did, 3 it is not known of some stack.
     """
     context: Context = ctx.obj
     _refuse_together(revert, adopt, write, every, format_)

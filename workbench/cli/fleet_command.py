@@ -53,7 +53,7 @@ def command(
 
     GLOB is over project/stack, such as '*/prod'; nothing means all stacks.
 
-    Exit code: 0 all is well, 1 some stack is not, or not deployed, 3 it could not be told of some stack.
+    Exit code: 0 all is well, 1 some stack is not, or not deployed, 3 it is not known of some stack.
     """
     context: Context = ctx.obj
     session = context.open(workdir=workdir)

@@ -39,7 +39,7 @@ def command(
 
     Files are compared with HEAD; without any, and without --git, everything that is not committed is.
 
-    Exit code: 0 nothing changes, 1 something does, 3 it could not be told.
+    Exit code: 0 nothing changes, 1 something does, 3 not known.
     """
     if files and revision:
         raise click.UsageError("files are compared with HEAD: name files, or --git RANGE")

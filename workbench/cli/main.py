@@ -56,7 +56,7 @@ _COMMANDS = {
     "release": "list, show and compare the releases of stacks, and what hinders the next one",
     "state": "look at the state of Terraform resources, move it to another backend, unlock it",
     "trust": "decide what a repository may use on this machine",
-    "lsp": "serve an editor, which is told what lines do in which stacks",
+    "lsp": "serve an editor: what lines do in which stacks",
     "plugins": "list and trust the Python functions that the KCL of the repository may call",
     "serve": "answer programs: the verbs and the official KCL service, as JSON-RPC",
     "keys": "list what every key of the screens does, or show what the terminal sends for one",

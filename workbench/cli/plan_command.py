@@ -81,7 +81,7 @@ def command(
     GLOB, or --stacks, makes one plan over many stacks, such as 'shop/*' or 'payments/*/prod'.
 
     Exit code: 0; 4 where the plan is refused; with --detailed-exitcode 2 where there is something to do, 1
-    where it could not be told.
+    where that is not known.
     """
     context: Context = ctx.obj
     given = inputs(options, settings)

@@ -39,7 +39,7 @@ def command(
 
     GLOB is over project/stack, such as '*/prod'; nothing means all stacks. Policies about plans are asked by wb plan.
 
-    Exit code: 0 nothing is against a policy, 1 something is, 3 it could not be told of some stack.
+    Exit code: 0 nothing is against a policy, 1 something is, 3 it is not known of some stack.
     """
     context: Context = ctx.obj
     output = context.output

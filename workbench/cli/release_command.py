@@ -185,7 +185,7 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
 def replay_(
     context: Context, stack: str, revision: int | None, speed: float, workdir: Path | None, format_: str
 ) -> None:
-    """Tell again what an apply told, from the record of its release."""
+    """Show again what an apply reported, from the record of its release."""
     import time
 
     from workbench.engine.replay import replay
@@ -235,7 +235,7 @@ def diff(
 ) -> None:
     """Show what differs between two releases; default: the last two. With one: between it and the configuration.
 
-    Exit code: 0 the same, 1 different, 3 it could not be told.
+    Exit code: 0 the same, 1 different, 3 not known.
     """
 
     context: Context = ctx.obj

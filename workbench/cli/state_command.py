@@ -138,7 +138,7 @@ def migrate(
 @command.command("forget")
 @click.argument("stack")
 @click.argument("resources", metavar="RESOURCE...", nargs=-1, required=True)
-@click.option("--still-declared", is_flag=True, help="forget also what the configuration declares: it is created anew")
+@click.option("--still-declared", is_flag=True, help="forget also what the configuration declares: it is created again")
 @compile_options
 @workdir_option
 @click.option("--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the plan asks for")

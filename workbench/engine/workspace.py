@@ -68,7 +68,7 @@ Live = Mapping[str, LiveResource | None]
 class Recorded:
     """What is known of a workspace besides what it says itself. `released`: what the last release left in existence,
     with ids in the infrastructure. `accept_lost`: what the state has lost of that is taken for gone. `replaces` are
-    to be made anew, `forgets` to leave the state and stay: then nothing else is asked for."""
+    to be made again, `forgets` to leave the state and stay: then nothing else is asked for."""
 
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     accept_lost: bool = False

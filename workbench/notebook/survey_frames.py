@@ -117,7 +117,7 @@ def _look(look: StackDrift, root: Path) -> Iterator[Values]:
         undecided = sum(1 for _ in look.diff.undecided()) if look.diff is not None else 0
         if undecided:
             said.append(f"{undecided} resources may be new or deleted: no release is recorded that tells")
-        yield {**about, "state": "unknown", "message": "; ".join(said) or "it could not be told"}
+        yield {**about, "state": "unknown", "message": "; ".join(said) or "it is not known"}
 
 
 def _drifted(each: Drifted, root: Path) -> dict[str, Any]:

@@ -6,15 +6,13 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from runtimes.base import RuntimeFailure
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.recovery.events import RecoveryFinished
-from workbench.present import errors
 from workbench.present.recovery import event_line, follow
-from workbench.project import WorkbenchError
 from workbench.tui.later import later
 from workbench.tui.screens.recovery import RecoveryScreen, parse
 from workbench.tui.state import RecoveryJob
+from workbench.tui.trying import tried
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
@@ -92,12 +90,7 @@ class Recovering:
         job.busy, job.busy_since, job.error = busy, time.monotonic(), None
         self._redraw()
         try:
-            await do()
-        except (WorkbenchError, RuntimeFailure) as error:
-            job.error = error
-        except Exception as error:
-            # the boundary of a task: it is said, and the screen stays
-            job.error = errors.Bug(error)
+            job.error = await tried(do) or job.error
         finally:
             job.busy, job.run = "", None
             self._redraw()

@@ -10,17 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kcl.records import dataclass, field
-from runtimes.base import RuntimeFailure
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.rollout.execute import Picture, RolloutRun
 from workbench.engine.rollout.planned import PlannedRollout
 from workbench.engine.rollout.values import Ask, BatchBegan, BatchReady, Stage
 from workbench.engine.status import StatusTree
-from workbench.present import errors
 from workbench.present import rollout as present
 from workbench.present.text import Line
 from workbench.project import WorkbenchError
 from workbench.tui.later import later
+from workbench.tui.trying import tried
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
@@ -120,13 +119,7 @@ class RollingOut:
 
     async def _asking(self, id_: str, what: Ask, stage: str) -> None:
         self.error = None
-        try:
-            await self._app.session.ask_rollout(id_, what, stage=stage)
-        except (WorkbenchError, RuntimeFailure) as error:
-            self.error = error
-        except Exception as error:
-            # the boundary of a task: it is said, and the screen stays
-            self.error = errors.Bug(error)
+        self.error = await tried(partial(self._app.session.ask_rollout, id_, what, stage=stage))
         self._app.tell_of_rollouts(is_recorded=True)
 
     async def _beginning(self, planned: PlannedRollout, phrase: str, asked: AskedRollout) -> None:
@@ -145,12 +138,7 @@ class RollingOut:
         self.log.clear()
         self._app.tell_of_rollouts(is_recorded=False)
         try:
-            await do()
-        except (WorkbenchError, RuntimeFailure) as error:
-            self.error = error
-        except Exception as error:
-            # the boundary of a task, as above
-            self.error = errors.Bug(error)
+            self.error = await tried(do) or self.error
         finally:
             self.is_running, self._run = False, None
             self._app.tell_of_rollouts(is_recorded=True)

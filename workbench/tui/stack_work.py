@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from runtimes.base import RuntimeFailure
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.place_kinds import kind_of
 from workbench.engine.plan import Plan
-from workbench.present import errors
-from workbench.project import WorkbenchError
 from workbench.tui.reach import reach_of
 from workbench.tui.state import Goal, StackState, Verb
+from workbench.tui.trying import tried
 
 if TYPE_CHECKING:
     from workbench.engine.compiled import CompiledStack
@@ -50,12 +48,7 @@ class StackWork:
         state.busy, state.busy_since = busy, time.monotonic()
         self._app.tell(state)
         try:
-            await do()
-        except (WorkbenchError, RuntimeFailure) as error:
-            state.error = error
-        except Exception as error:
-            # the boundary of a task: one stack's bug must not take the screen away from the others
-            state.error = errors.Bug(error)
+            state.error = await tried(do) or state.error
         finally:
             state.busy = ""
             self._app.tell(state)

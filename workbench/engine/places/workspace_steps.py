@@ -218,7 +218,7 @@ class WorkspaceSteps:
         # Everything at once needs no limit, which terraform would warn of.
         is_all = ids == self._all and self._plan.prune and not self._plan.is_part
         only = None if is_all else ids
-        # one that an earlier run made anew stays
+        # one that an earlier run made again stays
         replaces = frozenset(each.id for each in self._plan.replaced) & ids
         known = Recorded(self._plan.released, self._plan.accept_lost, replaces, self._plan.forgets)
         request = asked.request(self._plan.spec, known, only)

@@ -1,4 +1,4 @@
-"""Carries a rollout out, batch by batch: planned anew, applied, and watched until all of it is ready.
+"""Carries a rollout out, batch by batch: planned again, applied, and watched until all of it is ready.
 
 It goes on only where it knows that all is well, and halts at everything else: a stack that says something else than
 when the rollout began, a change that was not among those shown, a guard that refuses, a step that fails, a target that
@@ -229,14 +229,14 @@ class _Run:
     async def _stays_ready(self, at: Progress, stage: Stage) -> None:
         if stage.ready_seconds:
             self._send.send_nowait(Holding(self._now(), stage.name, stage.ready_seconds))
-            plans = await self._planned(at, by_stack(stage.targets), anew=True)
+            plans = await self._planned(at, by_stack(stage.targets), again=True)
             await self._ready(plans, by_stack(stage.targets), stage.timeout_seconds, stage.ready_seconds)
 
     async def _finish(self, at: Progress) -> bool:
         """Looks whether everything is as the rollout was to make it."""
         if stages := [each for each in at.began.stages if each.targets]:
             await self._stays_ready(at, stages[-1])
-        plans = await self._planned(at, at.began.parts, anew=True)
+        plans = await self._planned(at, at.began.parts, again=True)
         for stack, plan in plans.items():
             if not plan.is_certain:
                 raise _Halt(f"it cannot be told whether {stack} is as configured", f"wb plan {stack}")
@@ -247,7 +247,7 @@ class _Run:
 
     # Plans
 
-    async def _planned(self, at: Progress, stacks: Iterable[str], *, anew: bool) -> Mapping[str, Plan]:
+    async def _planned(self, at: Progress, stacks: Iterable[str], *, again: bool) -> Mapping[str, Plan]:
         """Returns the plan of each stack, and that it is still the rollout's."""
         limit = anyio.CapacityLimiter(_AT_ONCE)
         failed: list[Exception] = []
@@ -261,7 +261,7 @@ class _Run:
 
         wanted = tuple(stacks)
         # an older one still tells what there is to watch, and no more than that
-        todo = [each for each in wanted if anew or each not in self._plans]
+        todo = [each for each in wanted if again or each not in self._plans]
         async with anyio.create_task_group() as tasks:
             for each in todo:
                 tasks.start_soon(plan, each)
@@ -288,7 +288,7 @@ class _Run:
         total = len(stage.targets)
         if stage.max_unavailable >= total:
             return len(todo)
-        plans = await self._planned(at, by_stack(stage.targets), anew=False)
+        plans = await self._planned(at, by_stack(stage.targets), again=False)
         down = [each async for each in self._unavailable(plans, stage.targets, set(at.done))]
         room = _fitting(todo, frozenset(down), stage.max_unavailable)
         if not room:
@@ -328,7 +328,7 @@ class _Run:
     async def _group(self, at: Progress, following: Next, targets: Sequence[Target], *, is_end: bool) -> None:
         """Applies to these targets, and waits until they are ready."""
         own = by_stack(targets)
-        plans = await self._planned(at, own, anew=True)
+        plans = await self._planned(at, own, again=True)
         for plan in plans.values():
             _refuse(at, plan)
         last = last_batches(at.began.stages)
@@ -440,7 +440,7 @@ def _check(at: Progress, plan: Plan) -> None:
         reads = f", or reads something else of {others}," if others else ""
         raise _Halt(
             f"{plan.stack} compiles to something else{reads} than when the rollout began",
-            "go back to the commit it began with, or abort it and begin anew",
+            "go back to the commit it began with, or abort it and begin again",
         )
     scheduled = {each for stage in at.began.stages for each in stage.targets}
     with_components = {(each.stack, each.cluster) for each in scheduled}
@@ -463,7 +463,7 @@ def _refuse(at: Progress, plan: Plan) -> None:
         news = [each for each in plan.confirmation.reasons if each not in at.began.parts[plan.stack].reasons]
         if news:
             raise _Halt(
-                f"{plan.stack}: nobody confirmed that {'; '.join(news)}", "abort it and begin anew, or apply by hand"
+                f"{plan.stack}: nobody confirmed that {'; '.join(news)}", "abort it and begin again, or apply by hand"
             )
 
 

@@ -10,14 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from kcl.records import dataclass, field
-from runtimes.base import RuntimeFailure
 from workbench.present import errors
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, line
-from workbench.project import WorkbenchError
 from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.state import StackState, Trouble
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -66,16 +65,13 @@ class AnswerScreen(Frame):
 
     async def _ask(self) -> None:
         self._trouble = None
-        try:
-            async for answer in self._asks():
-                self._answer = answer
-                self.redraw_soon()
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task: it is said, and r tries again
-            self._trouble = errors.Bug(error)
+        self._trouble = await tried(self._take_answers)
         self.redraw_soon()
+
+    async def _take_answers(self) -> None:
+        async for answer in self._asks():
+            self._answer = answer
+            self.redraw_soon()
 
     def show_state(self) -> None:
         answer, table = self._answer, self.query_one("#answer", ResourceTable)

@@ -31,6 +31,7 @@ from workbench.tui.screens.live_object import LiveObjectScreen, replicas_problem
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.state import StackState
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -139,13 +140,7 @@ class LiveScreen(Frame):
     async def _keep_following(self) -> None:
         """Follows the clusters while the screen is there; what was there stays when one falls silent."""
         while True:
-            try:
-                await self._follow()
-            except (WorkbenchError, RuntimeFailure) as error:
-                self._trouble = error
-            except Exception as error:
-                # the boundary of a task: it is said, and tried again
-                self._trouble = errors.Bug(error)
+            self._trouble = await tried(self._follow) or self._trouble
             self.redraw_soon()
             await self._wait_until_again()
 

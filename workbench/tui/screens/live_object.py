@@ -29,6 +29,7 @@ from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import StackState
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -112,14 +113,7 @@ class LiveObjectScreen(Frame):
     async def _keep_reading(self) -> None:
         """Reads again and again while the screen is in front; what was read stays, with its age."""
         while True:
-            try:
-                await self._read()
-                self._trouble = None
-            except (WorkbenchError, RuntimeFailure) as error:
-                self._trouble = error
-            except Exception as error:
-                # the boundary of a task: it is said, and tried again
-                self._trouble = errors.Bug(error)
+            self._trouble = await tried(self._read)
             self.redraw_soon()
             await self._pause()
 

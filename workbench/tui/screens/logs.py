@@ -22,6 +22,7 @@ from workbench.tui import equivalents, saving
 from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.state import StackState
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -100,13 +101,7 @@ class LogsScreen(Frame):
 
     async def _keep_following(self) -> None:
         while True:
-            try:
-                await self._follow()
-            except (WorkbenchError, RuntimeFailure) as error:
-                self._trouble = error
-            except Exception as error:
-                # the boundary of a task: it is said, and tried again
-                self._trouble = errors.Bug(error)
+            self._trouble = await tried(self._follow) or self._trouble
             self.redraw_soon()
             try:
                 async with asyncio.timeout(AGAIN_SECONDS):

@@ -15,6 +15,7 @@ from workbench.project import WorkbenchError
 from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.state import StackState
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -48,15 +49,12 @@ class RelationsScreen(Frame):
 
     async def _look(self) -> None:
         self._trouble = None
-        try:
-            found = await self.workbench.session.relations(self._cluster, self._object)
-            self._is_gone, self._found = found is None, found or self._found
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task: it is said, and r tries again
-            self._trouble = errors.Bug(error)
+        self._trouble = await tried(self._read)
         self.redraw_soon()
+
+    async def _read(self) -> None:
+        found = await self.workbench.session.relations(self._cluster, self._object)
+        self._is_gone, self._found = found is None, found or self._found
 
     def show_state(self) -> None:
         where = f"{self._object.namespace}/" if self._object.namespace else ""

@@ -12,17 +12,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import RuntimeFailure
 from workbench.engine.rollout.progress import Phase
 from workbench.engine.rollout.values import Ask
 from workbench.present import durations, errors, reconcile, rollout, rollout_board
 from workbench.present.rollout import Shown
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.project import WorkbenchError
 from workbench.release.known_rollouts import Found, Known
 from workbench.tui.frame import Frame
 from workbench.tui.later import later
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -80,15 +79,7 @@ class RolloutsScreen(Frame):
 
     async def _keep_reading(self) -> None:
         while True:
-            at = self.workbench.now()
-            try:
-                self._found = await self.workbench.session.rollouts()
-                self._read_at, self._trouble = at, None
-            except (WorkbenchError, RuntimeFailure) as error:
-                self._trouble = error
-            except Exception as error:
-                # the boundary of a task: it is said, and tried again
-                self._trouble = errors.Bug(error)
+            self._trouble = await tried(self._read)
             self.redraw_soon()
             while True:
                 self._soon.clear()
@@ -96,6 +87,11 @@ class RolloutsScreen(Frame):
                     await asyncio.wait_for(self._soon.wait(), READ_AGAIN_SECONDS)
                 if self.is_current:
                     break
+
+    async def _read(self) -> None:
+        at = self.workbench.now()
+        self._found = await self.workbench.session.rollouts()
+        self._read_at = at
 
     def look_again(self) -> None:
         self._soon.set()
