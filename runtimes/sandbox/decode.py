@@ -509,7 +509,7 @@ def _note_duplicates(value: Any, where: str, reader: _Reader) -> None:
 
 def _custom_metadata(value: Any, reader: _Reader) -> Object:
     meta = Registry.load().definition(OBJECT_META)
-    read = reader.read(meta, plain(value), "metadata", _Place(("metadata",), "ObjectMeta"), "v1.ObjectMeta")
+    read = reader.read(meta, plain(value), "metadata", _Place((), "ObjectMeta"), "v1.ObjectMeta")
     return read if read is not None else {}
 
 

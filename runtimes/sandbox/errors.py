@@ -120,3 +120,8 @@ def internal(message: str) -> ApiError:
 
 def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
+
+
+def unreadable_scale() -> ApiError:
+    """Of a custom resource: the server has no words for a body that cannot be read."""
+    return bad_request('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:110"')

@@ -12,6 +12,7 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.selectors import FieldSelector, LabelSelector
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, ObjectKey
+from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.versions import read_as
 
 
@@ -78,7 +79,9 @@ def page(state: State, resource: Resource, namespace: str | None, selection: Sel
         entries = [entry for entry in entries if entry[0] > after]
     matching = [entry for entry in entries if selection.matches(entry[1])]
     at = revision if revision is not None else state.store.revision
-    if not wanted.limit or len(matching) <= wanted.limit:
+    # Whether there is more is told without looking at what is left.
+    is_all = len(matching) < wanted.limit or matching[wanted.limit - 1 :] == entries[-1:]
+    if not wanted.limit or is_all:
         return ListResult([read_as(obj, resource) for _, obj in matching], str(at))
     shown = matching[: wanted.limit]
     remaining = len(matching) - wanted.limit if selection.is_everything else None
@@ -87,7 +90,7 @@ def page(state: State, resource: Resource, namespace: str | None, selection: Sel
 
 
 def _asked_revision(state: State, resource: Resource, wanted: Page) -> int | None:
-    if wanted.version in ("", "0"):
+    if wanted.version in ("", "0") or wanted.continue_token:
         return None
     try:
         asked = parse_version(wanted.version)
@@ -145,48 +148,44 @@ def _read_token(wanted: Page) -> tuple[int, ObjectKey]:
         raise bad_request(f"{refused}: incorrect encoded start resourceVersion") from error
 
 
+_MATCH = "resourceVersionMatch"
+
+
 def check_options(version: str, match: str, sends_initial: bool | None, is_watch: bool, continue_token: str) -> None:
     """422 for parameters that contradict each other, with all causes in the server's order."""
-    causes = []
-
-    def note(reason: str, path: str, message: str) -> None:
-        causes.append({"reason": reason, "message": message, "field": path})
-
-    def forbid(path: str, why: str) -> None:
-        note("FieldValueForbidden", path, f"Forbidden: {why}")
-
-    def unsupported(known: str) -> None:
-        note(
-            "FieldValueNotSupported",
-            "resourceVersionMatch",
-            f'Unsupported value: "{match}": supported values: {known}',
-        )
-
-    if is_watch and sends_initial is not None:
-        if match != "NotOlderThan":
-            forbid("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
-            if match:
-                unsupported('"NotOlderThan"')
-        if continue_token:
-            forbid("continue", "continue is forbidden with sendInitialEvents")
-    elif match:
-        if is_watch:
-            forbid(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )
-            if match != "NotOlderThan":
-                unsupported('"NotOlderThan"')
-        else:
-            if not version:
-                forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
-            if continue_token:
-                forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
-            if match not in ("Exact", "NotOlderThan"):
-                unsupported('"Exact", "NotOlderThan", ""')
-            if match == "Exact" and version == "0":
-                forbid("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
-    if not is_watch and sends_initial is not None:
-        forbid("sendInitialEvents", "sendInitialEvents is forbidden for list")
+    causes = Causes()
+    if is_watch:
+        _check_watch(causes, version, match, sends_initial, continue_token)
+    else:
+        if match:
+            _check_match(causes, version, match, continue_token)
+        if sends_initial is not None:
+            causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
     if causes:
-        raise invalid("meta.k8s.io", "ListOptions", "", causes)
+        raise invalid("meta.k8s.io", "ListOptions", "", list(causes))
+
+
+def _check_watch(causes: Causes, version: str, match: str, sends_initial: bool | None, continue_token: str) -> None:
+    if sends_initial is None and not match and version in ("", "0"):  # what a watch from now means
+        sends_initial, match = True, "NotOlderThan"
+    if sends_initial is not None and match != "NotOlderThan":
+        causes.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan")
+    if not match:
+        return
+    if sends_initial is None:
+        causes.forbidden(_MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided")
+    if match != "NotOlderThan":
+        causes.not_supported(_MATCH, match, ("NotOlderThan",))
+    if continue_token:
+        causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")
+
+
+def _check_match(causes: Causes, version: str, match: str, continue_token: str) -> None:
+    if not version:
+        causes.forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided")
+    if continue_token:
+        causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")
+    if match not in ("Exact", "NotOlderThan"):
+        causes.not_supported(_MATCH, match, ("Exact", "NotOlderThan", ""))
+    if match == "Exact" and version == "0":
+        causes.forbidden(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"')

@@ -8,7 +8,7 @@ from typing import Any
 from kcl.records import replace
 from runtimes.sandbox import apply, writing
 from runtimes.sandbox.apply import scale as scale_owners
-from runtimes.sandbox.errors import ApiError, bad_request, invalid, not_found
+from runtimes.sandbox.errors import ApiError, bad_request, invalid, not_found, unreadable_scale
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.selectors import written as selector_text
@@ -101,12 +101,21 @@ def _with_owners(resource: Resource, parent: Object) -> Object:
 
 def update(state: State, call: Call, body: Any) -> Object:
     kind = _kind()
-    obj = writing.read_body(call, kind, body)
+    obj = _read(call, kind, body)
     _same_name(call, obj)
     _same_namespace(call, obj)
     parent = _parent(state, call.resource, call.namespace, call.name)
     before = _with_owners(call.resource, parent)
     return _store(state, call, parent, _tracked(state, call, kind, before, obj))
+
+
+def _read(call: Call, kind: KindSchema, body: Any) -> Object:
+    try:
+        return writing.read_body(call, kind, body)
+    except ApiError as error:
+        if not call.resource.is_custom or error.code != 400:
+            raise
+        raise unreadable_scale() from error
 
 
 def _same_name(call: Call, obj: Object) -> None:

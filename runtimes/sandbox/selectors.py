@@ -7,7 +7,7 @@ Field selectors: `path=value`, `path==value`, `path!=value`, joined by commas; w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kcl.records import dataclass
@@ -129,7 +129,7 @@ class _Parser:
                     raise ValueError(
                         f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
                     )
-                return Requirement(key, "gt" if operator == ">" else "lt", (value,))
+                return self.checked(key, "gt" if operator == ">" else "lt", (value,))
             case "in" | "notin":
                 return self.checked(key, operator, self.values())
             case _:
@@ -323,17 +323,11 @@ class FieldSelector:
 
 
 def parse_fields(text: str, resource: Resource) -> FieldSelector:
-    """Raises 400 for bad syntax and for paths that the resource cannot be selected by."""
+    """Raises 400 for bad syntax and, after that, for paths that the resource cannot be selected by."""
+    terms = [_term(term, text) for term in sorted(_split_terms(text)) if term]
     conditions: list[tuple[Reader, str, bool]] = []
     name: str | None = None
-    for term in _split_terms(text):
-        if not term:
-            continue
-        match = re.match(r"((?:[^\\=!]|\\.|!(?!=))*)(!=|==|=)(.*)", term, re.S)
-        if not match:
-            raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
-        path, operator, raw = match.groups()
-        value = re.sub(r"\\(.)", r"\1", raw)
+    for path, operator, value in terms:
         if not path and not value:
             continue  # it selects everything, as nothing does
         conditions.append((_reader(path, resource), value, operator == "!="))
@@ -343,7 +337,34 @@ def parse_fields(text: str, resource: Resource) -> FieldSelector:
 
 
 def _split_terms(text: str) -> list[str]:
-    return re.split(r"(?<!\\),", text) if text else []
+    """At commas; a backslash takes the next letter with it."""
+    return ["".join(found) for found in _parted(re.findall(r"\\.|[^\\]|\\$", text, re.S))]
+
+
+def _parted(pieces: list[str]) -> Iterator[list[str]]:
+    term: list[str] = []
+    for piece in pieces:
+        if piece == ",":
+            yield term
+            term = []
+        else:
+            term.append(piece)
+    yield term
+
+
+def _term(term: str, text: str) -> tuple[str, str, str]:
+    """Path, operator and value of one term."""
+    match = re.search(r"!=|==|=", term)
+    if not match:
+        raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
+    value = []
+    for piece in re.findall(r"\\.|[^\\]|\\$", term[match.end() :], re.S):
+        if piece[0] == "\\" and piece[1:] not in ("\\", ",", "="):
+            raise bad_request(f"invalid field selector: invalid escape sequence: {piece}")
+        if piece == "=":
+            raise bad_request(f"invalid field selector: unescaped character in value: {ord(piece)}")
+        value.append(piece[-1])
+    return term[: match.start()], match[0], "".join(value)
 
 
 def _reader(path: str, resource: Resource) -> Reader:
@@ -364,6 +385,9 @@ def _reader(path: str, resource: Resource) -> Reader:
 def _unsupported(path: str, resource: Resource) -> ApiError:
     if (resource.group, resource.plural) == ("batch", "jobs"):
         return bad_request(f'field label "{path}" not supported for Job')
+    if (resource.group, resource.plural) == ("resource.k8s.io", "resourceslices"):
+        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        return bad_request(f"field label not supported for {kind}: {path}")
     return bad_request(f"field label not supported: {path}")
 
 

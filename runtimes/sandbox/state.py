@@ -26,8 +26,10 @@ class Kinds:
         revision = resource.definition["metadata"].get("resourceVersion", "")
         known = self._custom.get(key)
         if known is None or known[0] != revision:
-            schema = version_of(resource).get("schema", {}).get("openAPIV3Schema")
-            known = (revision, Registry.load().custom(*key, schema))
+            version = version_of(resource)
+            schema = version.get("schema", {}).get("openAPIV3Schema")
+            scale = (version.get("subresources") or {}).get("scale")
+            known = (revision, Registry.load().custom(*key, schema, scale))
             self._custom[key] = known
         return known[1]
 

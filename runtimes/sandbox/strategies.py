@@ -167,9 +167,7 @@ def prepare_status_update(resource: Resource, new: Object, old: Object, server: 
     result = copied(old)
     _keep(result, new, "status")
     if kept == "all":
-        managed = new["metadata"].get("managedFields")
-        if managed is not None:
-            result["metadata"]["managedFields"] = managed
+        _keep(result["metadata"], new["metadata"], "managedFields")
         return result  # type: ignore[no-any-return]  # copied keeps the shape
     result["metadata"] = new["metadata"]
     if kept == "labels":

@@ -31,6 +31,7 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.validate.events import newer_event
 from runtimes.sandbox.versions import read_as, to_storage
 
@@ -224,11 +225,14 @@ def _warn(call: Call, texts: list[str]) -> None:
 
 def read_body(call: Call, kind: KindSchema, body: Any) -> Object:
     """Decoded, with defaults. Raises 400 for what cannot be read; under Strict, for unknown or duplicate fields."""
-    _match_kind(kind, body)
+    if not kind.is_custom:
+        _match_kind(kind, body)
     try:
         read = decode.check(kind, body)
     except decode.DecodeError as error:
-        raise bad_request(_cannot_handle(kind, str(error))) from error
+        raise bad_request(_cannot_handle(kind, str(error), body)) from error
+    if kind.is_custom:
+        _match_custom_kind(kind, body)
     _report_strict(call, read, lambda text: bad_request(_cannot_handle(kind, f"strict decoding error: {text}")))
     obj = read.object
     obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
@@ -237,19 +241,20 @@ def read_body(call: Call, kind: KindSchema, body: Any) -> Object:
     return obj
 
 
-def _cannot_handle(kind: KindSchema, why: str) -> str:
-    return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}'
+def _cannot_handle(kind: KindSchema, why: str, body: Any = None) -> str:
+    """A custom resource is named as it names itself, which is compared later."""
+    given, version = kind.kind, kind.version
+    if kind.is_custom and isinstance(body, dict):
+        given, version = body.get("kind") or given, (body.get("apiVersion") or version).rpartition("/")[2]
+    return f'{given} in version "{version}" cannot be handled as a {kind.kind}: {why}'
 
 
 def _match_kind(kind: KindSchema, body: Any) -> None:
-    """Raises 400 for the body of another kind; 422 for a custom resource, whose kind is a field like others."""
+    """Raises 400 for the body of another kind."""
     if not isinstance(body, dict):
         return
     given, version = body.get("kind") or kind.kind, body.get("apiVersion") or kind.api_version
     if not isinstance(given, str) or not isinstance(version, str):
-        return
-    if kind.is_custom:
-        _match_custom_kind(kind, body)
         return
     if given == kind.kind and version == kind.api_version:
         return
@@ -281,18 +286,23 @@ def _match_custom_kind(kind: KindSchema, body: Object) -> None:
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
         )
-    _require(kind, body, given, "kind", given, kind.kind)
+    _say_own_kind(kind, {**body, "kind": given, "apiVersion": version})
 
 
-def _require(kind: KindSchema, body: Object, named: str, field_: str, given: str, wanted: str) -> None:
-    if given == wanted:
-        return
-    cause = {
-        "reason": "FieldValueInvalid",
-        "message": f'Invalid value: "{given}": must be {wanted}',
-        "field": field_,
-    }
-    raise invalid(kind.group, named, (body.get("metadata") or {}).get("name") or "", [cause])
+def _say_own_kind(kind: KindSchema, obj: Object) -> None:
+    """Raises 422 for a custom resource of another kind, which is a field like others; 500 where it has no version."""
+    version, given = obj.get("apiVersion") or "", obj.get("kind") or ""
+    if not version:
+        text = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        raise ApiError(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
+    causes = Causes()
+    if given != kind.kind:
+        causes.invalid("kind", given, f"must be {kind.kind}")
+    if version != kind.api_version:
+        causes.invalid("apiVersion", version, f"must be {kind.api_version}")
+    if causes:
+        name = (obj.get("metadata") or {}).get("name") or ""
+        raise invalid(version.rpartition("/")[0], given, name, list(causes))
 
 
 def _report_strict(call: Call, read: decode.DecodeResult, refusal: Callable[[str], ApiError]) -> None:
@@ -512,9 +522,7 @@ def patched(call: Call, kind: KindSchema, before: Object, body: Any, patch_type:
         _warn(call, read.strict)
     obj = read.object
     if kind.is_custom:
-        named = obj.get("kind") or ""
-        _require(kind, obj, named, "kind", named, kind.kind)
-        _require(kind, obj, named, "apiVersion", obj.get("apiVersion") or "", kind.api_version)
+        _say_own_kind(kind, obj)
     defaults.apply(kind, obj)
     return obj
 

@@ -31,6 +31,7 @@ from runtimes.sandbox.errors import (
     invalid,
     method_not_allowed,
     not_found,
+    unreadable_scale,
 )
 from runtimes.sandbox.listing import Page, Selection
 from runtimes.sandbox.policies import policy
@@ -222,6 +223,12 @@ def selection_of(request: Request) -> Selection:
 
 
 def _list(request: Request) -> Reply:
+    selection, page = _what_to_list(request)
+    found = request.cluster.page(request.resource, request.address.namespace, selection, page)
+    return Reply(200, listed(request, found), request.warnings)
+
+
+def _what_to_list(request: Request) -> tuple[Selection, Page]:
     query = request.query
     limit = query.number("limit") or 0
     query.number("timeoutSeconds")
@@ -231,9 +238,7 @@ def _list(request: Request) -> Reply:
     listing.check_options(version, match, initial, False, query.text("continue"))
     # What any version will do for comes out of a cache, which does not count.
     counted = 0 if version == "0" and not match and not query.text("continue") else max(limit, 0)
-    page = Page(counted, query.text("continue"), version, match)
-    found = request.cluster.page(request.resource, request.address.namespace, selection, page)
-    return Reply(200, listed(request, found), request.warnings)
+    return selection, Page(counted, query.text("continue"), version, match)
 
 
 def listed(request: Request, found: listing.ListResult) -> JsonObject:
@@ -330,6 +335,16 @@ def _patch(request: Request) -> Reply:
     return Reply(201 if done.is_new else 200, shown(request, done.object), request.warnings)
 
 
+def _scale_body(request: Request) -> Any:
+    """Where a custom resource is scaled, the server has no words for a body that cannot be read."""
+    try:
+        return request.body("Scale")
+    except ApiError as error:
+        if not request.resource.is_custom or error.code != 400:
+            raise
+        raise unreadable_scale() from error
+
+
 def _scale(request: Request) -> Reply:
     cluster, name = request.cluster, request.address.name
     match request.method:
@@ -340,7 +355,7 @@ def _scale(request: Request) -> Reply:
             return Reply(200, found)
         case "PUT":
             call, _ = _call(request, "UpdateOptions")
-            return Reply(200, cluster.update_as(call, request.body("Scale")).object, request.warnings)
+            return Reply(200, cluster.update_as(call, _scale_body(request)).object, request.warnings)
         case _:
             patch_type = _patch_type(request)
             call, force = _call(request, "PatchOptions", patch_type)
@@ -409,9 +424,12 @@ def _deleted(resource: Resource, obj: Object) -> JsonObject:
 
 
 def _delete_collection(request: Request) -> Reply:
+    selection, page = _what_to_list(request)
     options = _options(request)
-    page = Page(max(request.query.number("limit") or 0, 0), request.query.text("continue"), "", "")
-    found = request.cluster.page(request.resource, request.address.namespace, selection_of(request), page)
+    found = request.cluster.page(request.resource, request.address.namespace, selection, page)
+    warning = deletion.default_warning(request.resource, options) if found.items else None
+    if warning:
+        request.warnings.append(warning)
     for obj in found.items:
         metadata = obj["metadata"]
         try:

@@ -59,9 +59,11 @@ def negotiate(accept: str, lists_streams: bool = False) -> Representation:
             known_type = known_type or format_ in _FORMATS
             continue
         known_type = True
-        shape = parameters.get("as", "")
-        if not shape:
+        if parameters.get("charset", "utf-8").lower() != "utf-8" or parameters.get("stream", "watch") != "watch":
+            continue
+        if not parameters.keys() & {"as", "g", "v"}:
             return Representation(format_)
+        shape = parameters.get("as", "")
         if shape in _SHAPES and parameters.get("g") == "meta.k8s.io" and parameters.get("v") in ("v1", "v1beta1"):
             return Representation(format_, shape, parameters["v"])
     if known_type:

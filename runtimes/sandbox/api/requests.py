@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -91,9 +92,13 @@ class Query:
         if not text:
             return None
         try:
-            return int(text)
-        except ValueError:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+            number = int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
+        except ValueError:  # more digits than Python reads
+            number = 2**63
+        if number is None or not -(2**63) <= number < 2**63:
+            why = "invalid syntax" if number is None else "value out of range"
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": {why}')
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ class DeleteOptions:
 def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
     """From the body if there is one, else from the query, as the server does. Raises 422."""
     causes = _Causes("DeleteOptions")
-    if body:
+    if body is not None:
         _check_kind(body)
         try:
             check(Registry.load().kind("", "v1", "DeleteOptions"), body)
@@ -224,8 +229,10 @@ def read_object(content: bytes, content_type: str, kind: str, needs_kind: bool =
         )
         why = f"json parse error: json: cannot unmarshal {json_kind(body)} into Go value of type {struct}"
         raise _unrecognized(kind, f"{why} ({_summary(content)})")
-    if not needs_kind and media_type(content_type) != "application/vnd.kubernetes.protobuf":
+    if media_type(content_type) != "application/vnd.kubernetes.protobuf":
         _check_said(body, content, kind)
+        if not needs_kind:
+            _check_version(body, content, kind)
     if needs_kind and not body.get("kind"):
         text = content.decode(errors="replace")
         why = f"Object 'Kind' is missing in '{text}' ({_summary(content)})"
@@ -242,6 +249,10 @@ def _check_said(body: dict[str, Any], content: bytes, kind: str) -> None:
         if name in ("apiVersion", "kind") and value is not None and not isinstance(value, str):
             why = f"json: cannot unmarshal {json_kind(value)} into Go struct field .{name} of type string"
             raise _unrecognized(kind, f"json parse error: {why} {shown}")
+
+
+def _check_version(body: dict[str, Any], content: bytes, kind: str) -> None:
+    shown = f"({_summary(content)})"
     version = body.get("apiVersion") or ""
     if version.count("/") > 1:
         why = f"unexpected GroupVersion string: {version} {shown}"

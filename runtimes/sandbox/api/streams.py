@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from runtimes.sandbox import listing, logs
+from runtimes.sandbox import listing, logs, written
 from runtimes.sandbox.api import replies, tables
 from runtimes.sandbox.api.ages import parse_time
 from runtimes.sandbox.api.disturbances import Disturbance
@@ -20,11 +20,18 @@ from runtimes.sandbox.api.requests import Query
 from runtimes.sandbox.errors import ApiError, JsonObject
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.logs import LogLine
+from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.watching import Watch
 
 Work = Coroutine[Any, Any, web.StreamResponse]
 BOOKMARK_SECONDS = 60.0
+_COUNTED = (
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("apps", "statefulsets"),
+    ("", "replicationcontrollers"),
+)
 _SHORTEST_WATCH_SECONDS = 1800.0
 
 
@@ -35,9 +42,10 @@ async def watch(incoming: web.BaseRequest, request: Request, disturbance: Distur
     initial = query.flag("sendInitialEvents") if "sendInitialEvents" in query.values else None
     selection = selection_of(request)
     listing.check_options(version, query.text("resourceVersionMatch"), initial, True, query.text("continue"))
+    asked = 0
     if version not in ("", "0"):
         try:
-            listing.parse_version(version)
+            asked = listing.parse_version(version)
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
     limit = query.number("timeoutSeconds")
@@ -47,6 +55,8 @@ async def watch(incoming: web.BaseRequest, request: Request, disturbance: Distur
     since = "" if initial else version
     stream = _Stream(incoming, request)
     try:
+        if initial and asked > request.cluster.revision:
+            raise listing.too_large(asked, request.cluster.revision, request.resource)
         events = Watch(request.cluster, request.resource, request.address.namespace, selection, since)
     except ApiError as error:
         await stream.begin()
@@ -118,7 +128,19 @@ class _Stream:
         if ends_initial:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self.request.resource
-        obj: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        empty = (
+            {}
+            if resource.is_custom
+            else written.empty_object(Registry.load().kind(resource.group, resource.version, resource.kind))
+        )
+        if resource.storage in _COUNTED:  # the server's own form has a number where the served one has none
+            empty["spec"] = {"replicas": 0, **empty["spec"]}
+        obj: JsonObject = {
+            "kind": resource.kind,
+            "apiVersion": resource.api_version,
+            **{name: value for name, value in empty.items() if name not in ("kind", "apiVersion")},
+            "metadata": metadata,
+        }
         match self.request.wanted.shape:
             case "Table":
                 obj = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}

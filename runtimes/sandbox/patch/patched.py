@@ -73,7 +73,11 @@ def _sorted(value: Any) -> Any:
 
 def _read(kind: KindSchema, made: Any) -> DecodeResult:
     """Read as what the patched object says it is, which for custom resources is left to the caller to compare."""
-    if kind.is_custom or not isinstance(made, dict):
+    if not isinstance(made, dict):
+        return decode.check(kind, made)
+    if kind.is_custom:
+        if not _said(made, "kind"):
+            raise DecodeError(f"Object 'Kind' is missing in '{json.dumps(made, separators=(',', ':'))}'")
         return decode.check(kind, made)
     name, version = _said(made, "kind") or kind.kind, _said(made, "apiVersion")
     if (name, version) == (kind.kind, kind.api_version):

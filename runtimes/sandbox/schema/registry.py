@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -32,13 +33,16 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 @dataclass(frozen=True, slots=True)
 class KindSchema:
-    """A kind in one version. `type` is that of its objects; `is_custom` if it was defined by a client."""
+    """A kind in one version. `type` is that of its objects; `is_custom` if it was defined by a client. `scale` are the
+    paths of the replicas wanted, of those there are, and of the selector, of a custom resource that can be scaled.
+    """
 
     group: str
     version: str
     kind: str
     type: Type
     is_custom: bool = False
+    scale: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -77,9 +81,14 @@ class Registry:
             self._kinds[key] = KindSchema(group, version, kind, self.definition(self._definitions[key]))
         return self._kinds[key]
 
-    def custom(self, group: str, version: str, kind: str, schema: dict[str, Any] | None) -> KindSchema:
-        """A kind that a CustomResourceDefinition describes; `schema` is its `openAPIV3Schema`."""
-        return KindSchema(group, version, kind, custom_type(schema, self.definition(OBJECT_META)), is_custom=True)
+    def custom(
+        self, group: str, version: str, kind: str, schema: dict[str, Any] | None, scale: Mapping[str, str] | None = None
+    ) -> KindSchema:
+        """A kind that a CustomResourceDefinition describes: its `openAPIV3Schema` and subresource."""
+        type_ = custom_type(schema, self.definition(OBJECT_META))
+        names = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+        paths = tuple(scale.get(name, "") for name in names) if scale else ()
+        return KindSchema(group, version, kind, type_, is_custom=True, scale=paths)
 
     def definition(self, name: str) -> Type:
         if name in self._types:

@@ -371,11 +371,22 @@ def _custom(causes: Causes, kind: KindSchema, obj: Object, old: Object | None, s
     }
     if subresource == "status":
         _custom_status(causes, properties.get("status") or {}, body, old or {})
+        custom.replicas(causes, obj, kind.scale[1:])
     else:
         custom.schema_rules(causes, {**schema, "properties": properties}, body, "", _held(old))
+        custom.replicas(causes, obj, kind.scale)
     embedded(causes, schema, body)
-    custom.list_keys(causes, schema, body)
+    _list_keys(causes, schema, body, old)
     check_rules(causes, schema, obj, old)
+
+
+def _list_keys(causes: Causes, schema: Object, body: Object, old: Object | None) -> None:
+    """Lists that were wrong before may stay so."""
+    before = Causes()
+    if old is not None:
+        custom.list_keys(before, schema, {name: value for name, value in old.items() if name != "metadata"})
+    if not before:
+        custom.list_keys(causes, schema, body)
 
 
 def _held(old: Object | None) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 
 import re2
 
+from runtimes.sandbox.apply.typed import go_value
 from runtimes.sandbox.limits import MOST_STEPS, timed_out
 from runtimes.sandbox.validate.causes import Causes, Object
 
@@ -139,6 +140,57 @@ def _key(item: Any, keys: Sequence[str]) -> str:
     return json.dumps([item.get(key) for key in keys] if isinstance(item, dict) else None)
 
 
+def replicas(causes: Causes, obj: Object, paths: Sequence[str]) -> None:
+    """What the scale subresource reads has the right form. The last path is that of a text, the others of numbers."""
+    for index, path in enumerate(paths):
+        wanted, zero = ("int64", 0) if index < len(paths) - 1 else ("string", "")
+        if not path:
+            continue
+        value, why = _nested(obj, path.removeprefix(".").split("."), wanted)
+        if why:
+            causes.invalid(path, zero, why)
+        elif isinstance(value, int) and value < 0:
+            causes.invalid(path, value, "should be a non-negative integer")
+        elif isinstance(value, int) and value > 2**31 - 1:
+            causes.invalid(path, value, f"should be less than or equal to {2**31 - 1}")
+
+
+def _nested(obj: Object, names: Sequence[str], wanted: str) -> tuple[Any, str]:
+    """What is at a path, None if nothing is; and why it cannot be had."""
+    value: Any = obj
+    for at, name in enumerate(names):
+        if value is None:
+            return None, ""
+        here = "." + ".".join(names[: at + 1])
+        if not isinstance(value, dict):
+            why = f"{go_value(value)} is of the type {_go_type(value)}, expected map[string]interface{{}}"
+            return None, f"{here} accessor error: {why}"
+        if name not in value:
+            return None, ""
+        value = value[name]
+    if _go_type(value) != wanted:
+        why = f"{go_value(value)} is of the type {_go_type(value)}, expected {wanted}"
+        return None, f".{'.'.join(names)} accessor error: {why}"
+    return value, ""
+
+
+def _go_type(value: Any) -> str:
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case str():
+            return "string"
+        case list():
+            return "[]interface {}"
+    return "map[string]interface {}"
+
+
 def list_keys(causes: Causes, schema: Object, value: Any, path: str = "") -> None:
     """Doubled elements of map and set lists, anywhere in an object."""
     if isinstance(value, dict):
@@ -155,8 +207,9 @@ def list_keys(causes: Causes, schema: Object, value: Any, path: str = "") -> Non
     items = schema.get("items") if isinstance(schema.get("items"), dict) else {}
     for index, item in enumerate(value):
         here = f"{path}[{index}]"
-        if kind == "map" and not isinstance(item, dict):
+        if kind == "map" and item is not None and not isinstance(item, dict):
             causes.invalid(here, item, "must be an object for an array of list-type map")
+            return
         elif kind in ("set", "map"):
             shown: Any = item
             if kind == "map" and isinstance(item, dict):
