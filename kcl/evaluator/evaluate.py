@@ -17,7 +17,7 @@ from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.deep_threads import in_deep_thread
 from kcl.evaluator.dialect import KCL, Dialect
 from kcl.evaluator.observing import Observation
-from kcl.evaluator.operations import equals, kind
+from kcl.evaluator.operations import equals
 from kcl.evaluator.packages import File
 from kcl.evaluator.prepared import Prepared
 from kcl.evaluator.provenance import Provenance
@@ -29,7 +29,7 @@ from kcl.evaluator.runtime import (
     Where,
     evaluation_error,
 )
-from kcl.evaluator.union import bit_or
+from kcl.evaluator.union import bit_or, brief
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.evaluator.whereabouts import raised_at
 from kcl.loader.program import MAIN_PACKAGE, Program
@@ -292,13 +292,13 @@ def _united(value: Value, other: Value, where: Where) -> Value:
         return other
     if other is UNDEFINED or other is None:
         return value
-    if isinstance(value, (list, dict)) and isinstance(other, (list, dict)):
+    if isinstance(value, (list, dict)) and isinstance(other, dict if isinstance(value, dict) else list):
         try:
             return bit_or(_as_dict(value), _as_dict(other), where.span)
         except ValueFailure as failure:
             raise where.located(failure) from None
     if isinstance(value, (list, dict)) or isinstance(other, (list, dict)) or not equals(value, other):
-        raise evaluation_error(f"conflicting values between {_shown(other)} and {_shown(value)}", where.span)
+        raise evaluation_error(f"conflicting values between {brief(other)} and {brief(value)}", where.span)
     return value
 
 
@@ -309,11 +309,3 @@ def _as_dict(value: Value) -> Value:
     result = KDict(value)
     result.sites = value.sites
     return result
-
-
-def _shown(value: Value) -> str:
-    if isinstance(value, dict):
-        return "{...}"
-    if isinstance(value, list):
-        return "[...]"
-    return str(value) if isinstance(value, (int, float, str)) else kind(value)

@@ -47,7 +47,7 @@ class _Conflict(Exception):
 
     def failure(self) -> ValueFailure:
         key = self.path[0]
-        ours, theirs = _brief(self.ours), _brief(self.theirs)
+        ours, theirs = brief(self.ours), brief(self.theirs)
         if not key:
             return ValueFailure(f"conflicting values between {theirs} and {ours}")
         return ValueFailure(
@@ -136,7 +136,8 @@ def subsumes(delta: Value, value: Value) -> bool:
     return type(delta) is type(value) and equals(delta, value)
 
 
-def _brief(value: Value) -> str:
+def brief(value: Value) -> str:
+    """A value as messages about conflicts show it: a scalar as JSON, of containers their brackets."""
     if isinstance(value, dict):
         return "{...}"
     if isinstance(value, list):

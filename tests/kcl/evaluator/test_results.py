@@ -60,6 +60,21 @@ def test_print_is_kept_apart_from_the_value(evaluated: Evaluated) -> None:
     assert dict(result.value) == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ('x = 1\n"msg"\n', '{...} and "msg"'),
+        ("{a = 1}\n[1]\n", "[...] and {...}"),
+        ("{a = 1}\nTrue\n", "true and {...}"),
+        ('"abc"\n"cd"\n', '"cd" and "abc"'),
+    ],
+)
+def test_a_conflict_is_told_of_statements_that_cannot_be_united(finding: Values, program: str, told: str) -> None:
+    """In the official words."""
+    number, message, *_ = finding(program)
+    assert (number, message) == ("E3M38", f"conflicting values between {told}")
+
+
 def test_evaluations_run_side_by_side(evaluated: Evaluated) -> None:
     def run(number: int) -> Any:
         program = f"_f = lambda n {{\n    n if n <= 0 else _f(n - 1)\n}}\na = _f(50)\nb = {number}\n"
