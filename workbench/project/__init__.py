@@ -1,6 +1,7 @@
 """The repository as files: where its root is, which projects, stacks and components it has, where stacks go.
 
 names        `project/stack`
+roots        where a repository begins, and the checkout it came with
 tree         what discovery finds, as values; owners says whom each stack belongs to
 discovery    path → tree
 components   what a stack configures, by a quick look at its text
@@ -27,7 +28,7 @@ from workbench.project.clusters import (
     Placement,
 )
 from workbench.project.dimensions import Baseline, Dimension, Dimensions
-from workbench.project.discovery import checkout, discover, discover_clusters, find_root
+from workbench.project.discovery import discover, discover_clusters
 from workbench.project.errors import (
     BrokenFile,
     NotARepository,
@@ -40,6 +41,7 @@ from workbench.project.errors import (
 from workbench.project.impact import Impact, affected, meant, with_targets
 from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.outputs import Output
+from workbench.project.roots import checkout, find_root
 from workbench.project.terraform import TerraformOptions, provider_lock
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 

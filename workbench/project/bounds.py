@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kcl.reach import Bounds, lies_in_git
 from workbench.project.errors import NotARepository, OutsideRepository
+from workbench.project.roots import checkout, find_root
 
 
 def refuse_outside(path: Path, root: Path, *, hint: str) -> None:
@@ -60,8 +61,6 @@ def named(typed: Path, folder: Path) -> Path:
     Raises `OutsideRepository` where a link on it is a repository's and leads out of that. What lies outside without
     such a link is the user's, who named it.
     """
-    from workbench.project.discovery import checkout, find_root
-
     at = Path(typed.anchor) if typed.is_absolute() else folder
     for name in typed.parts[1:] if typed.is_absolute() else typed.parts:
         step = at.parent if name == os.pardir else at / name
@@ -88,8 +87,6 @@ def is_foreign(path: Path, folder: Path) -> bool:
 
 def top(folder: Path) -> Path:
     """Returns the folder that came with the repository which `folder` lies in: the top of its checkout."""
-    from workbench.project.discovery import checkout, find_root  # which reads files, and asks here
-
     try:
         return checkout(find_root(folder))
     except NotARepository:

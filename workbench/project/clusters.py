@@ -26,9 +26,9 @@ from typing import Any
 from kcl.records import dataclass, field, replace
 from workbench.project.errors import BrokenFile, UnknownCluster
 from workbench.project.names import StackPath
+from workbench.project.roots import CLUSTERS_FILE
 from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at
 
-CLUSTERS_FILE = "clusters.yaml"
 TERRAFORM_PLACE = "terraform"
 """The place of every Terraform resource of a stack, however many clusters it has; no cluster may be called so."""
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from kcl.records import dataclass
-from workbench.project.clusters import CLUSTERS_FILE, Cluster
+from workbench.project.clusters import Cluster
 from workbench.project.dimensions import DIMENSIONS_FILE, Dimension, Dimensions, nearest
 from workbench.project.errors import BrokenFile
+from workbench.project.roots import CLUSTERS_FILE
 from workbench.project.tree import Finding
 from workbench.project.yaml_file import place_of
 

@@ -23,7 +23,6 @@ from kcl.secrecy.rules import BUILT_IN
 from workbench.project.baselines import baseline_findings
 from workbench.project.bounds import is_foreign
 from workbench.project.clusters import (
-    CLUSTERS_FILE,
     Cluster,
     ClusterMapping,
     Placement,
@@ -33,15 +32,15 @@ from workbench.project.clusters import (
 from workbench.project.components import base_components, read_components
 from workbench.project.coordinates import coordinates
 from workbench.project.dimensions import Dimensions, read_dimensions
-from workbench.project.errors import NotARepository, ProjectError
+from workbench.project.errors import ProjectError
 from workbench.project.masking import read_masking
 from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.outputs import Output, declared_outputs
+from workbench.project.roots import MODULE_FILE, PROJECT_FILE, STACK_FILE, find_root
 from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 from workbench.project.yaml_file import mapping_at, place_of, read_mapping, text_at, texts_at
 
-PROJECT_FILE, STACK_FILE, MODULE_FILE = "project.yaml", "stack.yaml", "kcl.mod"
 _MARKS = frozenset({PROJECT_FILE, STACK_FILE, MODULE_FILE})
 _NEVER_ENTERED = frozenset({".git", ".venv", "node_modules", "__pycache__", "vendor", ".kclvm", ".tox", ".mypy_cache"})
 _DEEPEST = 12
@@ -121,34 +120,6 @@ def _with_masking(projects: list[Project], root: Path, findings: list[Finding]) 
         replace(each, stacks=tuple(replace(stack, secrets=rules, unmasked=unmasked) for stack in each.stacks))
         for each in projects
     ]
-
-
-def find_root(path: Path) -> Path:
-    """Returns the root of the repository at or above `path` (a file or folder); raises `NotARepository`."""
-    start = path.resolve()
-    if not start.exists():
-        raise NotARepository("there is no such folder", where=str(path))
-    folder = start if start.is_dir() else start.parent
-    found: Path | None = None
-    for each in (folder, *folder.parents):
-        if (each / CLUSTERS_FILE).is_file():
-            return each
-        if (each / MODULE_FILE).is_file() or (each / PROJECT_FILE).is_file():
-            found = each
-        if (each / ".git").exists():
-            break
-    if found is None:
-        raise NotARepository(
-            "no Konfig repository here or above",
-            where=str(start),
-            hint=f"its root holds a {MODULE_FILE}; use --workdir",
-        )
-    return found
-
-
-def checkout(root: Path) -> Path:
-    """Returns the folder that came with the repository: the git checkout that `root` lies in, else `root` itself."""
-    return next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
 
 
 def _projects(root: Path, unseen: list[Finding]) -> Iterator[tuple[Path, list[Path]]]:

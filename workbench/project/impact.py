@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from kcl.records import dataclass
-from workbench.project.discovery import checkout
 from workbench.project.names import StackPath
+from workbench.project.roots import checkout
 from workbench.project.tree import KonfigTree
 
 _READ_BY_STACKS = frozenset({".k", ".mod", ".yaml", ".yml", ".json"})

@@ -154,7 +154,7 @@ class Creating(Changing):
     def _placement(self, made: CopiedStack, copy: Copy, mapping: ClusterMapping) -> Placement | None:
         from runtimes.base.documents import load_yaml, read_text
         from workbench.project.clusters import override
-        from workbench.project.discovery import STACK_FILE
+        from workbench.project.roots import STACK_FILE
 
         file = made.directory / STACK_FILE
         content = load_yaml({**copy.files, **copy.changed}.get(file) or (read_text(file) if file.exists() else ""))

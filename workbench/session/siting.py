@@ -108,7 +108,7 @@ class Siting(Creating):
         from workbench.engine.copying import CopyRefused
         from workbench.engine.intake.writing import placement_lines, with_placement
         from workbench.project import Placement, UnknownCluster
-        from workbench.project.clusters import CLUSTERS_FILE
+        from workbench.project.roots import CLUSTERS_FILE
 
         mapping = self.tree().clusters
         try:

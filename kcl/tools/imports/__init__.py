@@ -4,7 +4,8 @@ documents    reading what is imported
 failure      what cannot be imported, and why
 shapes       one model of what a schema says, whatever it was written in
 names        names of schemas, files and packages
-literals     values and texts as KCL writes them
+literals     plain values as KCL writes them
+texts        texts as KCL writes them
 types        shapes to types and schemas
 places       expressions that conditions are about
 conditions   what the writers of conditions share

@@ -18,9 +18,9 @@ from typing import Final
 from kcl.records import replace
 from kcl.tools.imports import formats, objects
 from kcl.tools.imports.cel import rules
-from kcl.tools.imports.literals import pattern_literal, text_literal
 from kcl.tools.imports.places import LONGEST_CONDITION, CannotSay, NeedsWhole, Part, Place, joined
 from kcl.tools.imports.shapes import OBJECT, Rule, Shape
+from kcl.tools.imports.texts import pattern_literal, text_literal
 from kcl.tools.imports.types import Attribute, Made, Type, Typing
 from kcl.tools.imports.values import ValueConditions
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kcl.patterns import pattern
 from kcl.records import dataclass, replace
-from kcl.tools.imports import literals, names
+from kcl.tools.imports import names, texts
 from kcl.tools.imports.documents import Document
 from kcl.tools.imports.failure import ImportFailure, placed
 from kcl.tools.imports.results import Generated, notes_of
@@ -220,7 +220,7 @@ def _fixed(of: _Kind, shape: Shape) -> dict[str, Attribute]:
     for name, given in (("apiVersion", of.api_version), ("kind", of.kind)):
         own = shape.properties.get(name)
         described = own.description if own is not None and own.description else _DESCRIPTIONS[name]
-        text = literals.text_literal(given)
+        text = texts.text_literal(given)
         found[name] = Attribute(
             name,
             Type(text, frozenset({"str"}), holds_enum=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcl.tools.imports import literals
+from kcl.tools.imports import texts
 from kcl.tools.imports.conditions import Conditions
 from kcl.tools.imports.places import Part, Place
 from kcl.tools.imports.scalars import LARGEST
@@ -23,7 +23,7 @@ def parts(conditions: Conditions, shape: Shape, holds: bool) -> list[Part]:
             found.append(f"isunique({place.whole()})")
         if shape.unique_keys:
             item = conditions.variable("_item")
-            keys = ", ".join(f"{item}[{literals.text_literal(each)}]" for each in shape.unique_keys)
+            keys = ", ".join(f"{item}[{texts.text_literal(each)}]" for each in shape.unique_keys)
             found.append(f"isunique([[{keys}] for {item} in {place.whole()}])")
         return found
 

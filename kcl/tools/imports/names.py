@@ -7,6 +7,7 @@ from typing import Final
 
 from kcl.patterns import pattern
 from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.texts import raw_literal, text_literal
 
 RESERVED: Final = frozenset(
     [
@@ -82,8 +83,6 @@ def attribute(name: str) -> str:
     A name with `${` is declared as a raw string: in others the compilers see a value put in, escaped or not.
     """
     if not is_identifier(name):
-        from kcl.tools.imports.literals import raw_literal, text_literal
-
         if "${" not in name:
             return text_literal(name)
         raw = raw_literal(name)
@@ -97,8 +96,6 @@ def key(name: str) -> str:
     """A name as a key in a configuration."""
     if is_identifier(name) and name not in RESERVED:
         return name
-    from kcl.tools.imports.literals import text_literal
-
     return text_literal(name)
 
 

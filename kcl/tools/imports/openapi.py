@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kcl.records import replace
-from kcl.tools.imports import literals, names
+from kcl.tools.imports import names, texts
 from kcl.tools.imports.documents import Document
 from kcl.tools.imports.failure import ImportFailure, placed
 from kcl.tools.imports.formats import OF_KINDS, QUANTITY
@@ -165,7 +165,7 @@ def _fixed(document: Any, pointer: str, shape: Shape) -> dict[str, Attribute]:
         own = shape.properties.get(name)
         if own is None:
             return {}
-        literal = literals.text_literal(text)
+        literal = texts.text_literal(text)
         described = Shape("", types=(STRING,), description=own.description)
         fixed[name] = Attribute(name, Type(literal, frozenset({"str"}), holds_enum=True), described, False, literal)
     return fixed

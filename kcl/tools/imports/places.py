@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from kcl.records import dataclass
-from kcl.tools.imports import literals, names
+from kcl.tools.imports import names, texts
 from kcl.tools.imports.types import Type
 
 LONGEST_CONDITION: Final = 4_000
@@ -35,7 +35,7 @@ class Place:
 
     def member(self, name: str, of: Type) -> Place:
         if self.text:
-            return Place(f"{self.text}[{literals.text_literal(name)}]", of)
+            return Place(f"{self.text}[{texts.text_literal(name)}]", of)
         if not names.is_identifier(name):
             raise NeedsWhole
         return Place(names.attribute(name), of, is_name=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from kcl.patterns import pattern as regular_expression
 from kcl.stdlib.patterns import PatternError, compiled
-from kcl.tools.imports import formats, literals
+from kcl.tools.imports import formats, literals, texts
 from kcl.tools.imports.conditions import Conditions
 from kcl.tools.imports.places import CannotSay, Part, Place
 from kcl.tools.imports.shapes import Shape
@@ -58,7 +58,7 @@ def matching(conditions: Conditions, place: Place, pattern: str) -> str:
     except PatternError as problem:
         raise CannotSay(f"the pattern {pattern} is not checked, since KCL cannot read it: {problem}") from None
     conditions.used.add("_regex_match")
-    return f"_regex_match({_as_text(place)}, {literals.pattern_literal(written)})"
+    return f"_regex_match({_as_text(place)}, {texts.pattern_literal(written)})"
 
 
 def _as_text(place: Place) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kcl.records import dataclass, field, replace
-from kcl.tools.imports import literals, names
+from kcl.tools.imports import literals, names, texts
 from kcl.tools.imports.defaults import fits, has_type, with_whole_numbers
 from kcl.tools.imports.merging import with_references
 from kcl.tools.imports.shapes import ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Shape
@@ -351,7 +351,7 @@ def _literals(shape: Shape, least: int = 2) -> Type | None:
             kinds.add("bool")
         elif isinstance(each, int) and 0 <= each < 2**63:
             kinds.add("int")
-        elif isinstance(each, str) and literals.is_plain(each):
+        elif isinstance(each, str) and texts.is_plain(each):
             kinds.add("str")
         else:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kcl.tools.imports import literals, names
+from kcl.tools.imports import literals, names, texts
 from kcl.tools.imports.checks import HELPERS, Checking
 from kcl.tools.imports.types import Attribute, Made, Typing
 
@@ -70,9 +70,7 @@ def _docstring(made: Made) -> list[str]:
         for each in made.attributes:
             default = each.default or "Undefined"
             need = "optional" if each.is_optional else "required"
-            shown = (
-                literals.text_literal(each.name) if not names.is_identifier(each.name) else names.attribute(each.name)
-            )
+            shown = texts.text_literal(each.name) if not names.is_identifier(each.name) else names.attribute(each.name)
             lines.append(f"{shown} : {each.type.text}, default is {default}, {need}")
             about = each.shape.description or names.spoken(each.name) or each.name
             lines += [f"    {line}" for line in (*about.split("\n"), *_noted(each.notes))]

@@ -19,7 +19,7 @@ from workbench.engine.sites.declaration import FOLDER, Application, InvalidSite,
 from workbench.project import Dimensions, KonfigTree, ProjectError, Stack, StackName, StackPath
 from workbench.project.baselines import leads_to, listed_files
 from workbench.project.bounds import refuse_foreign
-from workbench.project.discovery import MODULE_FILE, STACK_FILE
+from workbench.project.roots import MODULE_FILE, STACK_FILE
 from workbench.project.yaml_file import read_mapping
 
 SITE_FILE: Final = "site.k"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kcl.records import dataclass
-from kcl.tools.imports import literals
+from kcl.tools.imports import texts
 from kcl.tools.imports.cel import syntax
 from kcl.tools.imports.cel.operands import of_place
 from kcl.tools.imports.cel.translation import Translation
@@ -45,7 +45,7 @@ def checked(conditions: Conditions, shape: Shape, rule: Rule, place: Place) -> C
 
 
 def _message(conditions: Conditions, shape: Shape, rule: Rule, place: Place) -> str:
-    plain = literals.text_literal(rule.message or f"failed rule: {' '.join(rule.text.split())}")
+    plain = texts.text_literal(rule.message or f"failed rule: {' '.join(rule.text.split())}")
     if not rule.message_expression:
         return plain
     try:

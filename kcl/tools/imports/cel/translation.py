@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from kcl.records import replace
-from kcl.tools.imports import literals, names, objects, scalars
+from kcl.tools.imports import literals, names, objects, scalars, texts
 from kcl.tools.imports.cel import syntax, truths
 from kcl.tools.imports.cel.operands import SCALARS, Operand, of_place
 from kcl.tools.imports.cel.truths import Truth
@@ -215,7 +215,7 @@ class Translation:
             raise CannotSay(f"what {name} is a field of is not known here")
         if of.kind == "map":
             assert of.shape.additional is not None
-            return self._value(of, literals.text_literal(name), of.shape.additional)
+            return self._value(of, texts.text_literal(name), of.shape.additional)
         shape = of.shape.properties.get(name)
         if shape is None:
             raise CannotSay(f"{name} is not listed in the schema")

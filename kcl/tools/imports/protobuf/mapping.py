@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kcl.patterns import pattern
 from kcl.records import dataclass
-from kcl.tools.imports import literals
+from kcl.tools.imports import literals, texts
 from kcl.tools.imports.protobuf.descriptors import DescriptorSet, EnumType, Field, Kind
 from kcl.tools.imports.types import ANY, Type
 
@@ -175,7 +175,7 @@ def may_be_none(field: Field) -> bool:
 def _enum(of: EnumType, functions: Functions, name: str) -> Mapped:
     """The names, and the numbers: those of a closed enumeration alone."""
     numbers = list(dict.fromkeys(of.values.values()))
-    names = [literals.text_literal(each) for each in of.values]
+    names = [texts.text_literal(each) for each in of.values]
     is_listed = len(names) <= _MOST_LITERALS
     if not of.is_closed and is_listed:
         return Mapped(Type(" | ".join([*names, "int"]), frozenset({"int", "str"}), holds_enum=True), "_is_enum")
