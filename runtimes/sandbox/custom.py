@@ -25,6 +25,7 @@ def serve_definitions(state: State) -> None:
         if change.resource == DEFINITIONS:
             if change.type == "DELETED":
                 state.resources.forget(change.key[1])
+                _settle_others(state, change.object)
             else:
                 _settle(state, change.object)
         elif change.type == "DELETED":
@@ -46,8 +47,19 @@ def _settle(state: State, definition: Object) -> None:
         kind = Registry.load().kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
         changed = track_update(kind, definition, changed, "kube-apiserver", state.now, "status", has_status=True)
         state.store.put(DEFINITIONS, ("", definition["metadata"]["name"]), changed)
+        if status["acceptedNames"] != (definition.get("status") or {}).get("acceptedNames"):
+            _settle_others(state, definition)
     elif _condition(status, "Established").get("status") == "True":
         state.resources.define(definition)
+
+
+def _settle_others(state: State, definition: Object) -> None:
+    """What this one gave up, changed or deleted, is free now: another of its group may have waited for it."""
+    own, group = definition["metadata"]["name"], definition["spec"]["group"]
+    for _, other in list(state.store.items(DEFINITIONS)):
+        is_going = bool(other["metadata"].get("deletionTimestamp"))
+        if other["spec"]["group"] == group and other["metadata"]["name"] != own and not is_going:
+            _settle(state, other)
 
 
 def _settled_status(state: State, definition: Object) -> Object:

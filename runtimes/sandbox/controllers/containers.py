@@ -166,7 +166,7 @@ class Container:
             }
         }
         self.started = False
-        self.ready = self.is_init and code == 0
+        self.ready = self.is_init and not self.is_sidecar and code == 0
         self.plans.clear()
 
     def _restarts_after(self, code: int) -> bool:

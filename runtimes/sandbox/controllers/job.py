@@ -78,8 +78,6 @@ class Jobs(Controller):
                     self._drop_finalizer(pod)
             self._expire(job)
             return
-        if job["metadata"].get("deletionTimestamp"):
-            return
         self._sync(copied(job), pods)
 
     def _sync(self, job: Object, pods: list[Object]) -> None:
@@ -112,7 +110,7 @@ class Jobs(Controller):
                 self.hands.delete("pods", pod)  # its end is still counted
                 self.event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
             active = []
-        else:
+        elif not job["metadata"].get("deletionTimestamp"):
             waiting = indexes.awaiting_successors(job, pods, lost)
             try:
                 active = self._manage(job, pods, active, total_succeeded, suspended, lost, waiting)
@@ -121,7 +119,7 @@ class Jobs(Controller):
             kept = [pod["metadata"]["uid"] for pod in waiting.values()]
             uncounted = [pod for pod in uncounted if pod["metadata"]["uid"] not in kept]
             failed = [pod for pod in failed if pod["metadata"]["uid"] not in kept]
-        self._note_suspension(job, suspended)
+            self._note_suspension(job, suspended)
         if suspended and not active:
             status.pop("startTime", None)
         self._write(job, pods, active, verdict, succeeded, failed, uncounted, total_succeeded, lost)

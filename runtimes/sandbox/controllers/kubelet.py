@@ -189,6 +189,8 @@ class Kubelets(Controller):
                 for told in container.act(step, now, pod["metadata"]["name"], problem):
                     self._tell(pod, told.type, told.reason, told.message, container.name)
         self._go_on_after_init(life, now)
+        for sidecar in life.sidecars_left:
+            sidecar.end(now, 0, "Completed")
         self._write(pod, life, now)
 
     def _go_on_after_init(self, life: PodLife, now: datetime) -> None:

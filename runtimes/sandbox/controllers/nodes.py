@@ -213,6 +213,10 @@ class TaintEviction(Controller):
     name = "taint-eviction-controller"
     watches = ("nodes", "pods")
 
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._seen: dict[tuple[Key, str], datetime] = {}  # since when a pod bears a taint for a while
+
     def concerned(self, change: Change) -> Iterable[Key]:
         if change.resource[1] == "pods":
             if change.object["spec"].get("nodeName"):
@@ -230,6 +234,7 @@ class TaintEviction(Controller):
         taints = [
             taint for taint in (node or {"spec": {}})["spec"].get("taints") or () if taint["effect"] == "NoExecute"
         ]
+        self._seen = {each: at for each, at in self._seen.items() if taints or each[0] != key}
         if not taints:
             return
         wait = min(self._wait(pod, taint) for taint in taints)
@@ -255,7 +260,9 @@ class TaintEviction(Controller):
             limit = DEFAULT_TOLERATION_SECONDS
         if limit <= 0:
             return 0.0
-        added = parsed(taint["timeAdded"]) if "timeAdded" in taint else self.clock.now()
+        # a taint set by hand does not tell its age
+        seen = self._seen.setdefault((key_of(pod), taint["key"]), self.clock.now())
+        added = parsed(taint["timeAdded"]) if "timeAdded" in taint else seen
         return max((added - self.clock.now()).total_seconds() + limit, 0.0)
 
 

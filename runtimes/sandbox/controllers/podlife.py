@@ -41,7 +41,12 @@ class PodLife:
 
     @property
     def next_init(self) -> Container | None:
-        """The init container whose turn it is: the first that is neither done nor, as a sidecar, started."""
+        """The init container whose turn it is: the first that is neither done nor, as a sidecar, started.
+
+        Once a container proper has run there is none: a sidecar that ends later does not hold the pod up.
+        """
+        if any(container.has_run for container in self.containers):
+            return None
         for container in self.inits:
             if container.is_sidecar:
                 if not container.started:
@@ -49,6 +54,13 @@ class PodLife:
             elif container.exit_code != 0:
                 return container
         return None
+
+    @property
+    def sidecars_left(self) -> list[Container]:
+        """Those that have nobody to serve any more."""
+        if not all(container.is_over for container in self.containers):
+            return []
+        return [init for init in self.inits if init.is_sidecar and "running" in init.state]
 
     @property
     def next_at(self) -> datetime | None:
@@ -97,14 +109,17 @@ class PodLife:
 
     def _conditions(self, pod: Object, phase: str) -> dict[str, tuple[str, str, str]]:
         """Status, reason and message by type, in the order in which a kubelet writes them."""
-        incomplete = [
-            init.name for init in self.inits if not (init.exit_code == 0 or (init.is_sidecar and init.started))
-        ]
+        incomplete = []
+        if not any(container.has_run for container in self.containers):
+            incomplete = [
+                init.name for init in self.inits if not (init.exit_code == 0 or (init.is_sidecar and init.started))
+            ]
         initialized = ("True", "", "")
         if incomplete:
             text = f"containers with incomplete status: [{' '.join(incomplete)}]"
             initialized = ("False", "ContainersNotInitialized", text)
-        unready = [each.name for each in self.containers if not each.ready]
+        serving = [*(init for init in self.inits if init.is_sidecar), *self.containers]
+        unready = [each.name for each in serving if not each.ready]
         containers = ("True", "", "")
         if phase == "Succeeded":
             containers = ("False", "PodCompleted", "")

@@ -246,7 +246,8 @@ class StatefulSets(Controller):
 
     def _write_status(self, found: Object, status: Object, update: Object) -> None:
         strategy = found["spec"].get("updateStrategy") or {}
-        done = status["updatedReplicas"] == status["replicas"] == status["readyReplicas"]
+        counts = {status[name] for name in ("updatedReplicas", "replicas", "readyReplicas")}
+        done = counts == {found["spec"].get("replicas", 1)}
         if strategy.get("type", "RollingUpdate") == "RollingUpdate" and done:
             status["currentReplicas"] = status["updatedReplicas"]
             status["currentRevision"] = update["metadata"]["name"]

@@ -20,6 +20,7 @@ FOLDER = (
     Path(os.environ.get("KONFIG_WORKBENCH_CONFORMANCE", Path(__file__).parents[4] / "shared" / "conformance"))
     / "kube-behaviour-1.34"
 )
+OWN = Path(__file__).parent / "recordings"
 _TIME = re.compile(r"T\+(\d+)s")
 _CLUSTER_WIDE = frozenset(
     ["Namespace", "Node", "PersistentVolume", "CustomResourceDefinition", "APIService", "ClusterRole"]
@@ -27,7 +28,12 @@ _CLUSTER_WIDE = frozenset(
 
 
 def files() -> list[Path]:
-    return sorted(FOLDER.glob("*/*.yaml"))
+    """Those of the project, and beside them those of the conformance data where it is there."""
+    return sorted(OWN.glob("*/*.yaml")) + sorted(FOLDER.glob("*/*.yaml"))
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}" + (" of the project" if path.is_relative_to(OWN) else "")
 
 
 @lru_cache(maxsize=8)

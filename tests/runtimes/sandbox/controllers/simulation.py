@@ -155,9 +155,8 @@ class Simulation:
                 raise
             got = {"code": refusal.code, "reason": refusal.reason, "message": refusal.message}
             assert got == {name: expected[name] for name in got}
-            causes = [
-                {name: cause[name] for name in ("reason", "message")} for cause in (refusal.details or {})["causes"]
-            ]
+            causes = (refusal.details or {}).get("causes") or []
+            causes = [{name: cause[name] for name in ("reason", "message")} for cause in causes]
             assert causes == expected.get("causes", causes)
         else:
             assert expected is None, f"not refused: {action}"

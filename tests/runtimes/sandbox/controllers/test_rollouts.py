@@ -68,3 +68,21 @@ def test_replicasets_of_forgotten_revisions_are_deleted(world: World) -> None:
         world.set_image("web", f"shop/web:{number}.0")
     world.pass_seconds(5)
     assert sizes(world) == {"shop/web:3.0": 0, "shop/web:4.0": 2}
+
+
+def test_a_stateful_set_without_pods_for_a_moment_has_not_finished_its_update(world: World) -> None:
+    template = {
+        "metadata": {"labels": {"app": "db"}},
+        "spec": {"containers": [{"name": "app", "image": "shop/db:1.0"}]},
+    }
+    body = {"replicas": 1, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template}
+    world.create("statefulsets.apps", {"metadata": {"name": "db"}, "spec": body})
+    world.pass_seconds(5)
+    first = world.get("statefulsets.apps", "db")["status"]["currentRevision"]
+    container = {"name": "app", "image": "shop/db:2.0-never"}
+    world.patch("statefulsets.apps", "db", {"spec": {"template": {"spec": {"containers": [container]}}}})
+    world.pass_seconds(10)
+    status = world.get("statefulsets.apps", "db")["status"]
+    assert status["updatedReplicas"] == 1
+    assert (status["currentRevision"], status.get("currentReplicas", 0)) == (first, 0)
+    assert status["updateRevision"] != first

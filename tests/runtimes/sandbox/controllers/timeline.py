@@ -24,6 +24,9 @@ FOLDER = (
     / "kube-behaviour-1.34"
 )
 
+OWN = Path(__file__).parents[2] / "kubernetes" / "recordings"
+OF_THE_PROJECT = " of the project"
+
 # Events that depend on a race, and those an earlier scenario left behind.
 RACES = {("Node", "RegisteredNode"), ("Node", "RemovingNode"), ("PodDisruptionBudget", "NoPods")}
 PULLING = ("ErrImagePull", "ImagePullBackOff")
@@ -46,12 +49,17 @@ NOT_TOLD = {"Event", "ControllerRevision"}
 
 
 def names() -> list[str]:
-    return sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.yaml"))
+    """Those of the conformance data, where it is there, and those of the project."""
+    given = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.yaml"))
+    own = sorted(str(path.relative_to(OWN).with_suffix("")) for path in OWN.glob("*/*.yaml"))
+    return given + [f"{name}{OF_THE_PROJECT}" for name in own]
 
 
 def load(name: str) -> Object:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document: Object = yaml.load((FOLDER / f"{name}.yaml").read_text("utf-8"), loader)
+    plain = name.removesuffix(OF_THE_PROJECT)
+    folder = FOLDER if plain == name else OWN
+    document: Object = yaml.load((folder / f"{plain}.yaml").read_text("utf-8"), loader)
     return document
 
 
