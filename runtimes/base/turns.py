@@ -2,8 +2,8 @@
 
 A request that is told to come back later is not at work meanwhile, and neither is one whose answer is overdue while
 others are answered: with their turns held, a few of those hold up hundreds. Who comes back is served before those that
-have not begun. Of overdue ones, at most half as many as there are turns give theirs away: a server that is slow
-altogether does not get more to do for it.
+have not begun. Of overdue ones, half as many as there are turns give theirs away; each further one is paid for by
+answers that came in time, of which few can be saved up: a server that is slow altogether does not get more to do.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from contextvars import ContextVar, Token
 from typing import Any, Final
 
 OVERDUE_SECONDS: Final = 1.0
+_FOR_AN_ANSWER: Final = 0.05
+_MOST_OVERDUE: Final = 3
+"""So many times as many as there are turns may be overdue, where others are answered."""
 
 _mine: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
@@ -24,7 +27,8 @@ class Turns:
     """`at_once` have a turn; `async with turns.turn()` waits for one."""
 
     def __init__(self, at_once: int) -> None:
-        self._free, self._most_overdue, self._overdue = at_once, at_once // 2, 0
+        self._free, self._at_once, self._overdue = at_once, at_once, 0
+        self._saved = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def turn(self) -> Turn:
@@ -55,10 +59,16 @@ class Turns:
 
     def begin_overdue(self) -> bool:
         """Returns whether one more may give its turn away as its answer is overdue; then `end_overdue` is called."""
-        if self._overdue >= self._most_overdue:
-            return False
+        if self._overdue >= self._at_once // 2:
+            if self._saved < 1 or self._overdue >= _MOST_OVERDUE * self._at_once:
+                return False
+            self._saved -= 1
         self._overdue += 1
         return True
+
+    def earn(self) -> None:
+        """Is told of an answer that came in time."""
+        self._saved = min(float(self._at_once), self._saved + _FOR_AN_ANSWER)
 
     def end_overdue(self) -> None:
         self._overdue -= 1
@@ -69,7 +79,7 @@ class Turn:
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._is_held, self._is_lent = False, False
+        self._is_held, self._is_overdue, self._is_lent = False, False, False
         self._task: asyncio.Task[Any] | None = None
         self._token: Token[Turn | None] | None = None
 
@@ -99,6 +109,7 @@ class Turn:
 
     def lend(self) -> None:
         """Gives it away as an answer is overdue, where not too many are."""
+        self._is_overdue = True
         if self._is_held and not self._is_lent and self._turns.begin_overdue():
             self._is_lent = True
             self.give()
@@ -107,6 +118,9 @@ class Turn:
         if self._is_lent:
             self._is_lent = False
             self._turns.end_overdue()
+        if not self._is_overdue:
+            self._turns.earn()
+        self._is_overdue = False
 
 
 def _own() -> Turn | None:

@@ -110,6 +110,7 @@ class Client:
             content_type=CONTENT_TYPE,
             subject=str(id_),
             secrets=secrets,
+            is_bound=all((body.get("metadata") or {}).get(each) for each in ("uid", "resourceVersion")),
         )
         return await self._that(id_, reply), reply.warnings
 

@@ -1,8 +1,16 @@
-"""A read whose answer is overdue is sent once more, and the answer that comes first counts.
+"""A request whose answer is overdue is sent once more, or twice, and the answer that comes first counts.
 
 Where one of many connections, or one of several API servers, is stuck, everything that needs its answer would wait for
-it. A server that is slow altogether must not be asked twice for it: a second request is paid for by twenty answers,
-and few can be saved up. For what changes nothing alone.
+it. What is overdue depends on the server: several times what its answers usually take. A server that is slow altogether
+must not be asked twice for it: a second request is paid for by twenty answers, and few can be saved up.
+
+Only what may happen twice is sent so: what changes nothing, and a write that is bound to one version of its object
+(uid and resourceVersion). Of two such writes the server carries out one: the first that it carries out moves the
+version, which no version ever is again, and the other is refused (409) whenever it comes; where neither changes
+anything, neither matters. That one was refused says nothing while the other is unanswered, as that may be why: so
+where two were sent, success is the answer of either, and a refusal only that of both. A creation is bound to no
+version: done a second time, late, it would bring back what somebody deleted in between. So no creation, and no
+deletion, is sent a second time.
 """
 
 from __future__ import annotations
@@ -11,9 +19,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-OVERDUE_SECONDS: Final = 1.5
-_MOST_SAVED: Final = 10.0
+_INITIALLY_SAVED: Final = 10.0
+_MOST_SAVED: Final = 25.0
 _FOR_AN_ANSWER: Final = 0.05
+_MOST_OTHERS: Final = 2
+_ENOUGH_ANSWERS: Final = 8
+_TIMES_USUAL: Final = 2.0
 
 T = TypeVar("T")
 
@@ -22,7 +33,7 @@ class Budget:
     """How many second requests may be sent now."""
 
     def __init__(self) -> None:
-        self._saved = _MOST_SAVED
+        self._saved = _INITIALLY_SAVED
 
     def earn(self) -> None:
         self._saved = min(_MOST_SAVED, self._saved + _FOR_AN_ANSWER)
@@ -35,39 +46,108 @@ class Budget:
         return True
 
 
+class Patience:
+    """After how long an answer is overdue, between two bounds: the upper one until enough answers are known.
+
+    The mean and its deviation are smoothed as TCP does it for its timer (https://www.rfc-editor.org/rfc/rfc6298).
+    """
+
+    def __init__(self, least_seconds: float, most_seconds: float) -> None:
+        self._least, self._most = least_seconds, most_seconds
+        self._answers, self._mean, self._deviation = 0, 0.0, 0.0
+
+    def learn(self, seconds: float) -> None:
+        if self._answers == 0:
+            self._mean, self._deviation = seconds, seconds / 2
+        else:
+            self._deviation += (abs(seconds - self._mean) - self._deviation) / 4
+            self._mean += (seconds - self._mean) / 8
+        self._answers += 1
+
+    @property
+    def seconds(self) -> float:
+        if self._answers < _ENOUGH_ANSWERS:
+            return self._most
+        return min(max(_TIMES_USUAL * (self._mean + 4 * self._deviation), self._least), self._most)
+
+
+def _any(_: object) -> bool:
+    return True
+
+
 async def first_answer(
-    ask: Callable[[], Coroutine[Any, Any, T]], budget: Budget, lost: tuple[type[Exception], ...]
+    ask: Callable[[], Coroutine[Any, Any, T]],
+    budget: Budget,
+    lost: tuple[type[Exception], ...],
+    patience: Patience,
+    *,
+    counts: Callable[[T], bool] = _any,
 ) -> T:
-    """Asks, and once more where no answer came for long. `lost` are errors of one connection: then the other counts."""
+    """Asks, and again where no answer came for long. `lost` are errors of one connection: then another counts.
+
+    `counts` tells whether an answer is that of all requests; where it is not, the others' are waited for.
+    """
     loop = asyncio.get_running_loop()
-    second: asyncio.Task[T] | None = None
+    began, overdue_seconds = loop.time(), patience.seconds
+    others: list[asyncio.Task[T]] = []
     is_waiting = True
 
     def ask_again() -> None:
-        nonlocal second
+        nonlocal timer
         if budget.spend():
-            second = loop.create_task(ask())
-            second.add_done_callback(answered)
+            others.append(loop.create_task(ask()))
+            others[-1].add_done_callback(answered)
+        if len(others) < _MOST_OTHERS:
+            timer = loop.call_later(overdue_seconds * 2 ** len(others), ask_again)
 
     def answered(task: asyncio.Task[T]) -> None:
-        if not task.cancelled() and task.exception() is None and is_waiting and not scope.expired():
+        is_answer = not task.cancelled() and task.exception() is None and counts(task.result())
+        if is_answer and is_waiting and not scope.expired():
             scope.reschedule(loop.time())
 
-    timer = loop.call_later(OVERDUE_SECONDS, ask_again)
+    timer = loop.call_later(overdue_seconds, ask_again)
     try:
-        async with asyncio.timeout(None) as scope:
-            try:
-                found = await ask()
-            finally:
-                is_waiting = False
-                timer.cancel()
-        budget.earn()
-        return found
-    except lost:
-        if second is None:
-            raise
-        return await second
+        found: T | Exception
+        try:
+            async with asyncio.timeout(None) as scope:
+                try:
+                    found = await ask()
+                finally:
+                    is_waiting = False
+                    timer.cancel()
+                    patience.learn(loop.time() - began)
+        except lost as error:
+            if not others:
+                raise
+            found = error
+        else:
+            budget.earn()
+            if not others or counts(found):
+                return found
+        return await _ended(found, others, lost, counts)
     finally:
-        if second is not None and not second.done():
-            second.cancel()
-            await asyncio.gather(second, return_exceptions=True)
+        for each in others:
+            each.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+async def _ended(
+    found: T | Exception, others: list[asyncio.Task[T]], lost: tuple[type[Exception], ...], counts: Callable[[T], bool]
+) -> T:
+    """Returns, or raises, what several requests come to of which the first was lost or refused.
+
+    Where none succeeded, one that was lost may have been carried out: that is how it ended.
+    """
+    waiting = set(others)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            error = each.exception()
+            if error is None and counts(each.result()):
+                return each.result()
+            if error is not None and not (isinstance(error, lost) and isinstance(found, Exception)):
+                assert isinstance(error, Exception), "who is cancelled is cancelled with all"
+                found = error
+    if isinstance(found, Exception):
+        raise found
+    return found

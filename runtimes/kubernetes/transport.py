@@ -6,7 +6,7 @@ credentials.py and are renewed once on a 401, which the client does not do.
 
 What is repeated: reads and dry runs after a lost connection or a 5xx; every verb after a 429, or a 503 that names a
 time to come back, as the server did nothing then. A write whose answer was lost is never sent again here: who sent it
-has to look whether it happened.
+has to look whether it happened. One whose answer is overdue is sent a second time where that can do no harm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import random
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -39,15 +39,17 @@ from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import CONVERTS, failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.rest_client import RESTClientObject
-from runtimes.kubernetes.second_request import Budget, first_answer
+from runtimes.kubernetes.second_request import Budget, Patience, first_answer
 from runtimes.kubernetes.staying import RefusedSocket, client_of
 
 Query = Sequence[tuple[str, str]]
+_Answer = tuple[int, Mapping[str, str], bytes]
 
 USER_AGENT = "konfig-workbench"
 JSON = "application/json"
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _READ_ATTEMPTS = 4
+_FAILED = (500, 502, 503, 504)
 _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
 _HEARTBEAT_SECONDS = 20.0
@@ -130,6 +132,7 @@ class Transport:
         self._logins: frozenset[str] = frozenset()
         self._heard: tuple[str, datetime] | None = None
         self._second_requests = Budget()
+        self._patience_with_reads, self._patience_with_writes = Patience(0.5, 1.5), Patience(1.0, 10.0)
 
     @property
     def ahead_seconds(self) -> float | None:
@@ -162,34 +165,37 @@ class Transport:
         secrets: Sequence[str] = (),
         is_text: bool = False,
         is_once: bool = False,
+        is_bound: bool = False,
         accept: str = JSON,
     ) -> Reply:
         """Sends one request and returns its decoded answer, or its text if `is_text`.
 
         Raises the error that stands for any other answer than 2xx. `subject` names the resource in errors, `secrets`
         are values in the body that no error may repeat. `is_once` repeats nothing: a request to come back later is the
-        answer, and so is a lost connection. `accept` are the forms of an answer that are understood.
+        answer, and so is a lost connection. `is_bound`: the body names the uid and the version of the object that it is
+        for, so that of two the server carries out one. `accept` are the forms of an answer that are understood.
         """
         changes_nothing = method == "GET" or ("dryRun", "All") in query
         give_up_at = time.monotonic() + self.limits.patience_seconds
-        attempt, renewed = 0, False
+        asked, failed, renewed = 0, 0, False  # to be told to come back later is no failure
         while True:
-            attempt += 1
+            asked += 1
             grant = await self._granted()
             try:
                 ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
                 async with turns.awaiting_answer():
-                    if changes_nothing and not is_once and not is_text:
-                        status, headers, content = await first_answer(ask, self._second_requests, _LOST)
-                    else:
+                    if is_once or is_text or not (changes_nothing or is_bound):
                         status, headers, content = await ask()
+                    else:
+                        status, headers, content = await self._first_answer(ask, changes_nothing)
             except _LOST as error:
+                failed += 1
                 is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
-                if not changes_nothing or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
+                if not changes_nothing or is_once or failed >= _READ_ATTEMPTS or is_hopeless:
                     if method != "GET" and _is_slow(error) and await self._answers_others(grant):
                         raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
                     raise self._unreachable(error, subject, changes_nothing, self.limits.seconds_for(method)) from None
-                await turns.pause(_pause(attempt))
+                await turns.pause(_pause(failed))
                 continue
             # what a log holds may well be a web page
             looked_at = b"" if is_text and status == 200 else content
@@ -202,8 +208,9 @@ class Transport:
                 except OverLimit as error:
                     raise RuntimeFailure(f"its answer {error.problem}", target=self.place, subject=subject) from None
                 except ValueError:
-                    if changes_nothing and attempt < _READ_ATTEMPTS:
-                        await turns.pause(_pause(attempt))
+                    failed += 1
+                    if changes_nothing and failed < _READ_ATTEMPTS:
+                        await turns.pause(_pause(failed))
                         continue
                     raise RuntimeFailure(
                         "the answer is not complete JSON",
@@ -216,11 +223,22 @@ class Transport:
                 self._credentials.forget(grant)
                 continue
             is_hopeless = is_once or CONVERTS.encode() in content[:_MAX_ERROR_BYTES]
-            wait = None if is_hopeless else _seconds_to_wait(status, headers, attempt, changes_nothing)
+            wait = None if is_hopeless else _seconds_to_come_back(status, headers, asked)
+            if wait is None and not is_hopeless and changes_nothing and status in _FAILED:
+                failed += 1
+                wait = _pause(failed) if failed < _READ_ATTEMPTS else None
             if wait is not None and time.monotonic() + wait < give_up_at:
                 await turns.pause(wait)
                 continue
-            raise self._failure(status, content, subject, secrets, grant, attempt)
+            raise self._failure(status, content, subject, secrets, grant, asked)
+
+    async def _first_answer(self, ask: Callable[[], Coroutine[Any, Any, _Answer]], changes_nothing: bool) -> _Answer:
+        """Asks, and once more what is overdue; see second_request.py."""
+        if changes_nothing:
+            return await first_answer(ask, self._second_requests, _LOST, self._patience_with_reads)
+        return await first_answer(
+            ask, self._second_requests, _LOST, self._patience_with_writes, counts=lambda answer: 200 <= answer[0] < 300
+        )
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -542,11 +560,9 @@ def _pause(attempt: int) -> float:
     return float(0.1 * 3 ** (attempt - 1)) * random.uniform(0.5, 1.5)
 
 
-def _seconds_to_wait(status: int, headers: Mapping[str, str], attempt: int, changes_nothing: bool) -> float | None:
-    """Returns how long to wait before sending again, or None if that would be wrong or hopeless."""
+def _seconds_to_come_back(status: int, headers: Mapping[str, str], asked: int) -> float | None:
+    """Returns how long the server wants to be left alone before it is asked again, None where it said no such thing."""
     if status == 429 or (status == 503 and "Retry-After" in headers):
         after = headers.get("Retry-After", "")
-        return float(after) if _SECONDS.fullmatch(after) else min(_pause(min(attempt, 9)), 10.0)
-    if changes_nothing and status in (500, 502, 503, 504) and attempt < _READ_ATTEMPTS:
-        return _pause(attempt)
+        return float(after) if _SECONDS.fullmatch(after) else min(_pause(min(asked, 9)), 10.0)
     return None

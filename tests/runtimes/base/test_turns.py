@@ -104,6 +104,30 @@ async def test_of_overdue_answers_half_as_many_as_there_are_turns_give_theirs_aw
     assert {f"{each} again" for each in "abcdefgh"} <= {*bench.order}
 
 
+async def test_answers_that_come_in_time_pay_for_more_that_are_overdue_and_few_can_be_saved_up() -> None:
+    found = Turns(2)
+    assert [found.begin_overdue() for _ in range(2)] == [True, False], "half as many as there are turns, for nothing"
+    for _ in range(20):
+        async with found.turn(), turns.awaiting_answer():
+            await asyncio.sleep(0)
+    assert [found.begin_overdue() for _ in range(2)] == [True, False], "twenty answers pay for one"
+    for _ in range(1000):
+        found.earn()
+    assert [found.begin_overdue() for _ in range(3)] == [True, True, False], "and a thousand for two"
+    for _ in range(1000):
+        found.earn()
+    assert [found.begin_overdue() for _ in range(3)] == [True, True, False], "six at the most, of two turns"
+
+
+@pytest.mark.usefixtures("overdue_at_once")
+async def test_an_answer_that_is_overdue_pays_for_nothing() -> None:
+    found = Turns(2)
+    for _ in range(40):
+        async with found.turn(), turns.awaiting_answer():
+            await settled()
+    assert [found.begin_overdue() for _ in range(2)] == [True, False]
+
+
 @pytest.mark.usefixtures("overdue_at_once")
 @pytest.mark.parametrize("is_overdue", [False, True])
 async def test_who_is_cancelled_leaves_as_many_turns_as_there_were(is_overdue: bool) -> None:

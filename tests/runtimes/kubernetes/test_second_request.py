@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 
 from runtimes.kubernetes import second_request
-from runtimes.kubernetes.second_request import Budget, first_answer
+from runtimes.kubernetes.second_request import Budget, Patience, first_answer
 
 LOST = (OSError, TimeoutError)
 
 
+AT_ONCE = Patience(0.0, 0.0)
+
+
 @pytest.fixture(autouse=True)
-def overdue_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_request, "OVERDUE_SECONDS", 0.0)
+def others(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more request, where a test does not say how many."""
+    monkeypatch.setattr(second_request, "_MOST_OTHERS", getattr(request, "param", 1))
 
 
 class Server:
@@ -43,7 +47,13 @@ class Server:
 
 async def first(server: Callable[[], Coroutine[Any, Any, str]], budget: Budget | None = None) -> str:
     async with asyncio.timeout(5):
-        return await first_answer(server, budget or Budget(), LOST)
+        return await first_answer(server, budget or Budget(), LOST, AT_ONCE)
+
+
+async def written(server: Callable[[], Coroutine[Any, Any, str]]) -> str:
+    """As a write is: what says "refused" is an answer only if both requests say so, or were lost."""
+    async with asyncio.timeout(5):
+        return await first_answer(server, Budget(), LOST, AT_ONCE, counts=lambda answer: "refused" not in answer)
 
 
 async def test_where_the_first_says_nothing_the_second_counts_and_the_first_is_given_up() -> None:
@@ -60,7 +70,7 @@ async def test_where_the_first_is_answered_the_second_is_given_up() -> None:
 
 async def test_a_connection_that_breaks_leaves_the_other_one() -> None:
     assert await first(Server(OSError("reset"), "second")) == "second"
-    with pytest.raises(OSError, match="both"):
+    with pytest.raises(OSError, match="one"):
         await first(Server(OSError("one"), OSError("both")))
 
 
@@ -83,6 +93,23 @@ async def test_a_second_that_breaks_leaves_the_first() -> None:
     assert await first(server) == "first"
 
 
+@pytest.mark.parametrize("others", [2], indirect=True)
+async def test_where_the_second_says_nothing_either_or_breaks_a_third_counts() -> None:
+    server = Server(None, None, "third")
+    assert await first(server) == "third"
+    assert (server.asked, server.given_up) == (3, 2)
+    assert await first(Server(None, OSError("reset"), "third")) == "third"
+
+
+@pytest.mark.parametrize("others", [2], indirect=True)
+async def test_nobody_is_asked_more_than_three_times() -> None:
+    server = Server(None, None, None, "fourth")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await first_answer(server, Budget(), LOST, AT_ONCE)
+    assert (server.asked, server.given_up) == (3, 3)
+
+
 async def test_who_gives_up_leaves_nothing_behind() -> None:
     server = Server(None, None)
     task = asyncio.create_task(first(server))
@@ -99,3 +126,65 @@ async def test_a_server_that_is_slow_altogether_gets_few_second_requests() -> No
     assert await asyncio.gather(*(first(each, budget) for each in servers)) == ["late"] * 100
     assert sum(each.asked for each in servers) == 110
     assert sum(budget.spend() for _ in range(100)) in (4, 5), "a hundred answers pay for five"
+
+
+class Pair:
+    """Two requests of which the first is answered once the second was, or the other way round."""
+
+    def __init__(self, first: str | Exception, second: str | Exception, *, second_ends_first: bool) -> None:
+        self.waits, self.ended = iter([second_ends_first, not second_ends_first]), asyncio.Event()
+        self.answers: Iterator[str | Exception] = iter([first, second])
+        self.asked, self.both = 0, asyncio.Event()
+
+    async def __call__(self) -> str:
+        answer, waits = next(self.answers), next(self.waits)
+        self.asked += 1
+        if self.asked == 2:
+            self.both.set()
+        await self.both.wait()
+        if waits:
+            await self.ended.wait()
+        self.ended.set()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.mark.parametrize("second_ends_first", [True, False])
+@pytest.mark.parametrize(
+    ("first", "second", "end"),
+    [
+        ("done", "refused: it has moved", "done"),
+        ("refused: it has moved", "done", "done"),
+        ("refused: too many", "refused: it has moved", "refused: too many"),
+        (OSError("reset"), "done", "done"),
+        ("done", OSError("reset"), "done"),
+    ],
+)
+async def test_of_two_writes_success_counts_and_a_refusal_only_of_both(
+    first: str | Exception, second: str | Exception, end: str, second_ends_first: bool
+) -> None:
+    assert await written(Pair(first, second, second_ends_first=second_ends_first)) == end
+
+
+@pytest.mark.parametrize("second_ends_first", [True, False])
+@pytest.mark.parametrize("answers", [("refused: it has moved", OSError("reset")), (OSError("reset"), "refused")])
+async def test_of_two_writes_one_that_was_lost_may_have_been_done(
+    answers: tuple[str | Exception, str | Exception], second_ends_first: bool
+) -> None:
+    with pytest.raises(OSError, match="reset"):
+        await written(Pair(*answers, second_ends_first=second_ends_first))
+
+
+def test_what_is_overdue_depends_on_what_answers_take() -> None:
+    patience = Patience(0.5, 10.0)
+    assert patience.seconds == 10.0, "nothing is known yet"
+    for _ in range(40):
+        patience.learn(0.02)
+    assert patience.seconds == 0.5
+    for _ in range(40):
+        patience.learn(2.0)
+    assert 4.0 <= patience.seconds < 5.0, "a server that has become slow is not asked twice for it"
+    for _ in range(40):
+        patience.learn(9.0)
+    assert patience.seconds == 10.0

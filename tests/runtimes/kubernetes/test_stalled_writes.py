@@ -1,0 +1,90 @@
+"""A write whose answer is overdue: one of a version of its object is sent once more, and any other is waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtimes.base import ApplyRequest, KubernetesId, Moved, ReadRequest
+from runtimes.kubernetes.second_request import Patience
+from runtimes.kubernetes.transport import Transport
+from runtimes.sandbox.api.disturbances import Disturbance
+
+from .conftest import Place, resource
+
+_PATCH = ("patch",)
+
+
+@pytest.fixture
+async def impatient(sandboxed: Place) -> Place:
+    """Every answer that does not come at once is overdue."""
+    _transport(sandboxed)._patience_with_writes = Patience(0.05, 0.05)
+    return sandboxed
+
+
+def _transport(place: Place) -> Transport:
+    return place.runtime._client._transport
+
+
+def _stall(place: Place, seconds: float) -> Disturbance:
+    assert place.sandbox is not None
+    return place.sandbox.disturbances[0].add(Disturbance("delay", _PATCH, times=1, seconds=seconds))
+
+
+def _writes(place: Place) -> list[Any]:
+    """Returns what is written of ConfigMaps from now on, as it comes."""
+    assert place.sandbox is not None
+    found: list[Any] = []
+    place.sandbox.clusters[0].subscribe(
+        lambda change: found.append(change.object) if change.resource[1] == "configmaps" else None
+    )
+    return found
+
+
+async def test_an_update_that_is_stuck_is_done_by_the_second_request_and_once(impatient: Place) -> None:
+    await impatient.apply(impatient.config_map(a="1"))
+    stuck, writes = _stall(impatient, 60), _writes(impatient)
+    live = await impatient.apply(impatient.config_map(a="2"))
+    assert stuck.times == 0 and live.body["data"] == {"a": "2"}
+    assert [each["data"] for each in writes] == [{"a": "2"}]
+
+
+async def test_of_two_writes_of_one_version_the_server_carries_out_one(place: Place) -> None:
+    """What makes a second request harmless; where the first is carried out late, it is the one that is refused."""
+    before = await place.apply(place.config_map(a="1"))
+    client, id_ = place.runtime._client, KubernetesId("v1", "ConfigMap", place.namespace, "settings")
+    body = place.config_map(a="2")
+    version = before.identity.version.partition("/")[0]
+    body["metadata"] |= {"uid": before.identity.uid, "resourceVersion": version}
+    after, _ = await client.apply(id_, body)
+    with pytest.raises(Moved):
+        await client.apply(id_, body)
+    live = await client.get(id_)
+    assert live is not None and live["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"] != version
+
+
+async def test_a_creation_that_is_slow_is_sent_once(impatient: Place) -> None:
+    """Sent again, it could bring back what somebody deleted in between."""
+    assert impatient.sandbox is not None
+    met, counts = impatient.sandbox.disturbances[0].met, []
+    for name, seconds in (("one", 0.0), ("two", 0.3)):
+        _stall(impatient, seconds)
+        before = met.total()
+        await impatient.runtime.apply(ApplyRequest(resource(impatient.config_map(name)), None))
+        counts.append(met.total() - before)
+    assert counts[0] == counts[1]
+    assert await impatient.runtime.read(ReadRequest(KubernetesId("v1", "ConfigMap", impatient.namespace, "two")))
+
+
+async def test_a_read_that_is_told_to_come_back_later_has_not_failed(sandboxed: Place) -> None:
+    """A read is given up after some failures; what the server put off is none of them."""
+    assert sandboxed.sandbox is not None
+    await sandboxed.apply(sandboxed.config_map(a="1"))
+    for effect, times in (("too-many-requests", 3), ("internal-error", 1), ("unavailable", 3), ("truncate", 1)):
+        disturbance = Disturbance(effect, ("get",), "configmaps", times=times, retry_seconds=0)  # type: ignore[arg-type]  # a literal
+        sandboxed.sandbox.disturbances[0].add(disturbance)
+    id_ = KubernetesId("v1", "ConfigMap", sandboxed.namespace, "settings")
+    live = await sandboxed.runtime.read(ReadRequest(id_))
+    assert live is not None and live.body["data"] == {"a": "1"}
+    assert all(each.times == 0 for each in sandboxed.sandbox.disturbances[0].active)
