@@ -27,6 +27,8 @@ _CHUNK_BYTES = 1 << 16
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 10.0
 _MEMBERS_GRACE_SECONDS = 2.0
+_PIPES_GRACE_SECONDS = 1.0
+"""So long is read on from pipes that something else holds open, once the process itself has ended."""
 _READS_STATE = "pull"
 # the end of the input, when the one who started it is gone, is no line
 _WAIT = 'read -r go || exit 1; exec "$@" </dev/null'
@@ -167,11 +169,12 @@ async def run(command: Command, *, patience_seconds: float | None = None) -> Com
     """Runs it to its end and returns what it said; raises `OSError`, or after having killed it `TimeoutError`, or
     `RuntimeFailure` where it says more than this process would have the memory to read.
 
+    It ends with the process: a provider that stays, and holds its pipes open, is ended and not waited for.
     When cancelled it is interrupted, so that it gives back its locks, and waited for.
     """
     process = await _started(command, asyncio.subprocess.PIPE, asyncio.subprocess.PIPE)
     mark = ProcessMark.of(process.pid)
-    said = asyncio.create_task(_said(process))
+    said = asyncio.create_task(_said(process, mark))
     try:
         async with asyncio.timeout(patience_seconds):
             output, errors = await asyncio.shield(said)
@@ -219,22 +222,33 @@ async def end_orphans(folder: Path) -> None:
         await mark.end_leftovers()
 
 
-async def _said(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
-    output, errors = await asyncio.gather(_read(process, process.stdout), _read(process, process.stderr))
+async def _said(process: asyncio.subprocess.Process, mark: ProcessMark) -> tuple[bytes, bytes]:
+    output, errors = bytearray(), bytearray()
+    reading = asyncio.gather(_read(process, process.stdout, output), _read(process, process.stderr, errors))
+    try:
+        has_ended = False
+        while not reading.done():
+            # a process that has ended has written all it will; it may take as long until that is read
+            had_ended, has_ended = has_ended, process.returncode is not None
+            if had_ended and not await mark.end_leftovers():
+                break  # who holds them has left its group: nobody here may end that, and nothing it says is terraform's
+            await asyncio.wait((reading,), timeout=_PIPES_GRACE_SECONDS)
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
     await process.wait()
-    return output, errors
+    process._transport.close()  # type: ignore[attr-defined]  # else pipes that others hold open stay open here, too
+    return bytes(output), bytes(errors)
 
 
-async def _read(process: asyncio.subprocess.Process, pipe: asyncio.StreamReader | None) -> bytes:
+async def _read(process: asyncio.subprocess.Process, pipe: asyncio.StreamReader | None, content: bytearray) -> None:
     assert pipe is not None, "both are pipes"
-    content = bytearray()
     while chunk := await pipe.read(_CHUNK_BYTES):
         content += chunk
         if len(content) > MOST_OUTPUT_BYTES:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             break
-    return bytes(content)
 
 
 async def _started(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.terraform import process
 from runtimes.terraform.process import Command, ProcessMark, end_orphans, run, start, start_waiting
 
 
@@ -87,6 +89,33 @@ async def test_a_program_that_is_not_there_cannot_be_started(tmp_path: Path) -> 
 async def test_who_runs_too_long_is_killed(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError):
         await run(shell("trap '' INT; sleep 30 & echo $! > child; wait", tmp_path), patience_seconds=0.5)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_PIPES_GRACE_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("brief")
+async def test_a_provider_that_stays_and_holds_the_pipes_is_ended_and_not_waited_for(tmp_path: Path) -> None:
+    async with asyncio.timeout(60):
+        completed = await run(shell("sleep 600 & echo $!; echo complaint >&2; exit 3", tmp_path))
+    assert (completed.code, completed.errors) == (3, "complaint\n")
+    assert not ProcessMark.of(int(completed.output)).is_running()
+
+
+@pytest.mark.usefixtures("brief")
+async def test_who_holds_the_pipes_from_another_session_is_left_alone_and_not_waited_for(tmp_path: Path) -> None:
+    if shutil.which("setsid") is None:
+        pytest.skip("there is no setsid")
+    async with asyncio.timeout(60):
+        completed = await run(shell("setsid sh -c 'echo $$; exec sleep 600' & echo said; sleep 0.2", tmp_path))
+    said = completed.output.decode().split()
+    (stays,) = (int(each) for each in said if each != "said")
+    try:
+        assert completed.code == 0 and "said" in said and ProcessMark.of(stays).is_running()
+    finally:
+        os.kill(stays, signal.SIGKILL)
 
 
 async def test_cancelling_interrupts_and_waits(tmp_path: Path) -> None:
