@@ -187,32 +187,69 @@ def begin(
     )  # fmt: skip
 
 
-def fold(release: Release, event: Event) -> Release:
-    """Returns the release after an event."""
-    if isinstance(event, StepFinished | StepFailed | StepSkipped):
-        before = release.events
-        if isinstance(event, StepFailed):  # it may have been done, and then found not to be recorded
-            before = tuple(each for each in before if each.address != event.address)
-        release = replace(release, events=(*before, event))
-    match event:
-        case StepFinished(address=address, action=Action.DELETE | Action.FORGET):
-            return _without(release, address)
-        case StepFinished(address=address, uid=uid):
-            return _with(release, replace(release.resources[address], state=StepState.DONE, uid=uid))
-        case StepFailed(address=address) if address not in release.resources:
-            return release  # it was deleted, and that is not recorded where it was
-        case StepFailed(address=address, message=message):
-            return _with(release, replace(release.resources[address], state=StepState.FAILED, error=message))
-        case StepSkipped(address=address, action=Action.CREATE | Action.IMPORT):
-            return _without(release, address)
-        case StepSkipped(address=address):
-            return _with(release, replace(release.resources[address], state=StepState.SKIPPED))
-        case ApplyFinished(at=at, outcome=outcome):
-            return replace(release, phase=_PHASES[outcome], finished=at)
-        case ApplyStarted() | StepStarted() | StepProgress() | RecordFailed():
-            return release
-        case _:
-            assert_never(event)
+class Folding:
+    """A release while events come: each costs what its step does, however many the release has."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self._resources, self._events = dict(release.resources), list(release.events)
+        self._ended = {each.address for each in self._events}
+        self._is_behind = False
+
+    @property
+    def release(self) -> Release:
+        """The release after all that was taken: made when it is asked for."""
+        if self._is_behind:
+            self._is_behind = False
+            self._release = replace(self._release, resources=dict(self._resources), events=tuple(self._events))
+        return self._release
+
+    def note_audit(self, anchor: str) -> None:
+        """Takes the newest entry of the audit trail into the release."""
+        self._release = replace(self._release, audit=anchor)
+
+    def take(self, event: Event) -> bool:
+        """Returns whether the event changed the release."""
+        match event:
+            case StepFinished() | StepFailed() | StepSkipped():
+                self._end(event)
+                self._is_behind = True
+                return True
+            case ApplyFinished(at=at, outcome=outcome):
+                self._release = replace(self._release, phase=_PHASES[outcome], finished=at)
+                return True
+            case ApplyStarted() | StepStarted() | StepProgress() | RecordFailed():
+                return False
+            case _:
+                assert_never(event)
+
+    def _end(self, event: StepEnd) -> None:
+        address, resources = event.address, self._resources
+        if isinstance(event, StepFailed) and address in self._ended:
+            # it may have been done, and then found not to be recorded
+            self._events = [each for each in self._events if each.address != address]
+        self._events.append(event)
+        self._ended.add(address)
+        match event:
+            case StepFinished(action=Action.DELETE | Action.FORGET) | StepSkipped(action=Action.CREATE | Action.IMPORT):
+                resources.pop(address, None)
+            case StepFinished(uid=uid):
+                resources[address] = replace(resources[address], state=StepState.DONE, uid=uid)
+            case StepFailed(message=message):
+                if address in resources:  # else it was deleted, and that is not recorded where it was
+                    resources[address] = replace(resources[address], state=StepState.FAILED, error=message)
+            case StepSkipped():
+                resources[address] = replace(resources[address], state=StepState.SKIPPED)
+            case _:
+                assert_never(event)
+
+
+def fold(release: Release, *events: Event) -> Release:
+    """Returns the release after some events."""
+    folding = Folding(release)
+    for each in events:
+        folding.take(each)
+    return folding.release
 
 
 _PHASES = {
@@ -281,11 +318,3 @@ def _carried(each: ReleasedResource) -> ReleasedResource:
     if each.state in (StepState.DONE, StepState.KEPT):
         return replace(each, action=Action.NONE, state=StepState.KEPT)
     return each
-
-
-def _with(release: Release, resource: ReleasedResource) -> Release:
-    return replace(release, resources={**release.resources, resource.address: resource})
-
-
-def _without(release: Release, address: Address) -> Release:
-    return replace(release, resources={key: each for key, each in release.resources.items() if key != address})

@@ -27,7 +27,7 @@ from runtimes.base import ClusterIdentity
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
-from workbench.engine.release import Phase, Release, fold
+from workbench.engine.release import Folding, Phase, Release, fold
 from workbench.project import StackPath
 from workbench.release import checkouts
 from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
@@ -159,22 +159,25 @@ class ReleaseJournal:
     """
 
     def __init__(self, path: Path, release: Release, lock: Lock) -> None:
-        self._path, self.release, self._lock = path, release, lock
+        self._path, self._folding, self._lock = path, Folding(release), lock
         self._log = path.with_suffix(".log")
         self._is_whole_due = False
         self._write_whole()
 
+    @property
+    def release(self) -> Release:
+        """As it stands now."""
+        return self._folding.release
+
     def note_audit(self, anchor: str) -> None:
         """Takes the newest entry of the audit trail into the record; it is written with the next whole one."""
-        self.release = replace(self.release, audit=anchor)
+        self._folding.note_audit(anchor)
 
     def record(self, event: Event) -> None:
         """See `workbench.engine.release.Journal`. Not for several threads at once."""
-        after = fold(self.release, event)
-        if after is self.release:
+        if not self._folding.take(event):
             return
-        # Kept even if writing fails: the next successful write then holds it too.
-        self.release = after
+        # It is taken even if writing fails: the next successful write then holds it too.
         if self._is_whole_due or isinstance(event, ApplyFinished):
             self._write_whole()
         else:
@@ -218,9 +221,7 @@ def read_record(path: Path) -> Release:
         log = read_regular(path.with_suffix(".log"))
     except FileNotFoundError:
         return release
-    for event in decode_events(log):
-        release = fold(release, event)
-    return release
+    return fold(release, *decode_events(log))
 
 
 def record_of(stack: StackPath, path: Path) -> Release:

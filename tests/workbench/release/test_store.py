@@ -19,7 +19,7 @@ from tests.workbench.engine.world import STACK
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import Action, ApplyFinished, Event, Outcome, StepFailed, StepFinished, StepSkipped
 from workbench.engine.masking import Seal
-from workbench.engine.release import Phase, Release, ReleasedResource, StepState
+from workbench.engine.release import Folding, Phase, Release, ReleasedResource, StepState, fold
 from workbench.project import ProjectName, StackName, StackPath
 from workbench.release import ReleaseStore
 from workbench.release.encoding import BrokenRecord, decode, encode
@@ -72,9 +72,33 @@ def written(store: ReleaseStore, revision: int) -> Path:
 def test_a_release_survives_being_written() -> None:
     assert decode(encode(release())) == release()
     done = ApplyFinished(EPOCH + timedelta(seconds=5), Outcome.SUCCEEDED, 1, 5.0, 1, 0, 0)
-    from workbench.engine.release import fold
-
     assert decode(encode(fold(release(), done))).finished == EPOCH + timedelta(seconds=5)
+
+
+def test_events_amount_to_the_same_one_by_one_and_at_once() -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        events: list[Event] = [
+            rng.choice(
+                [
+                    StepFinished(EPOCH, address, action, 0.1, "uid"),
+                    StepFailed(EPOCH, address, action, 0.1, "Rejected", "no"),
+                    StepSkipped(EPOCH, address, action, None),
+                ]
+            )
+            for address, action in ((A, Action.CREATE), (B, Action.UPDATE), (T, Action.DELETE))
+        ]
+        # what was done may be found not to be recorded where it was
+        events += [StepFailed(EPOCH, each.address, each.action, 0.2, "Lost", "gone") for each in events
+                   if isinstance(each, StepFinished) and rng.random() < 0.5]  # fmt: skip
+        one_by_one, folding = release(), Folding(release())
+        for each in events:
+            one_by_one = fold(one_by_one, each)
+            folding.take(each)
+        assert folding.release == fold(release(), *events) == one_by_one
+        failed = {each.address for each in events if isinstance(each, StepFailed)}
+        assert {each.address for each in one_by_one.events} == {each.address for each in events}
+        assert failed <= {each.address for each in one_by_one.events if isinstance(each, StepFailed)}
 
 
 def test_the_journal_follows_the_events(store: ReleaseStore) -> None:
