@@ -91,6 +91,7 @@ async def first_answer(
     began, overdue_seconds = loop.time(), patience.seconds
     others: list[asyncio.Task[T]] = []
     is_waiting = True
+    timer: asyncio.TimerHandle | None = None
 
     def ask_again() -> None:
         nonlocal timer

@@ -19,7 +19,7 @@ from tests.workbench.engine.world import STACK
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import Action, ApplyFinished, Event, Outcome, StepFailed, StepFinished, StepSkipped
 from workbench.engine.masking import Seal
-from workbench.engine.release import Folding, Phase, Release, ReleasedResource, StepState, fold
+from workbench.engine.release import Folding, Phase, Release, ReleasedResource, StepEnd, StepState, fold
 from workbench.project import ProjectName, StackName, StackPath
 from workbench.release import ReleaseStore
 from workbench.release.encoding import BrokenRecord, decode, encode
@@ -78,16 +78,14 @@ def test_a_release_survives_being_written() -> None:
 def test_events_amount_to_the_same_one_by_one_and_at_once() -> None:
     rng = random.Random(5)
     for _ in range(200):
-        events: list[Event] = [
-            rng.choice(
-                [
-                    StepFinished(EPOCH, address, action, 0.1, "uid"),
-                    StepFailed(EPOCH, address, action, 0.1, "Rejected", "no"),
-                    StepSkipped(EPOCH, address, action, None),
-                ]
-            )
-            for address, action in ((A, Action.CREATE), (B, Action.UPDATE), (T, Action.DELETE))
-        ]
+        events: list[StepEnd] = []
+        for address, action in ((A, Action.CREATE), (B, Action.UPDATE), (T, Action.DELETE)):
+            ends: list[StepEnd] = [
+                StepFinished(EPOCH, address, action, 0.1, "uid"),
+                StepFailed(EPOCH, address, action, 0.1, "Rejected", "no"),
+                StepSkipped(EPOCH, address, action, None),
+            ]
+            events.append(rng.choice(ends))
         # what was done may be found not to be recorded where it was
         events += [StepFailed(EPOCH, each.address, each.action, 0.2, "Lost", "gone") for each in events
                    if isinstance(each, StepFinished) and rng.random() < 0.5]  # fmt: skip
