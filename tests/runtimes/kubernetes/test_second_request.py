@@ -121,11 +121,22 @@ async def test_who_gives_up_leaves_nothing_behind() -> None:
 
 
 async def test_a_server_that_is_slow_altogether_gets_few_second_requests() -> None:
-    budget = Budget()
+    paid = 0
+
+    class Counted(Budget):
+        def spend(self) -> bool:
+            nonlocal paid
+            may = super().spend()
+            paid += may
+            return may
+
+    budget = Counted()
     servers = [Server("late", "late") for _ in range(100)]
     assert await asyncio.gather(*(first(each, budget) for each in servers)) == ["late"] * 100
-    assert sum(each.asked for each in servers) == 110
-    assert sum(budget.spend() for _ in range(100)) in (4, 5), "a hundred answers pay for five"
+    assert 110 <= sum(each.asked for each in servers) <= 100 + paid <= 115
+    while budget.spend():
+        pass
+    assert paid in (14, 15), "ten for nothing, and a hundred answers pay for five"
 
 
 class Pair:
