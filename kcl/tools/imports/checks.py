@@ -75,10 +75,7 @@ class Checking:
         self._notes: list[str] = []
         self._values = ValueConditions(typing, self._whole_conditions)
         self.used = self._values.used
-
-    @property
-    def functions(self) -> list[str]:
-        return self._values.functions
+        self.functions: list[str] = []
 
     def fill(self) -> None:
         for made in self._typing.made:
@@ -96,16 +93,25 @@ class Checking:
         for made in self._typing.made:
             taken = {each.name for each in made.attributes}
             for name in _IS_CALLED:
-                if name in taken:
-                    made.checks = [_renamed(each, name) for each in made.checks]
-                    made.index_checks = [_renamed(each, name) for each in made.index_checks]
-                    self.used.add(f"_{name}")
+                if name in taken or made.index is not None:  # whose objects may have any name
+                    made.checks = self._renamed(made.checks, name)
+                    made.index_checks = self._renamed(made.index_checks, name)
+        self.functions = self._values.functions
+        for name in _IS_CALLED:
+            self.functions = self._renamed(self.functions, name)
         for helper, needed in _HELPED.items():
             if helper in self.used:
                 self.used.add(needed)  # officially a function sees the attributes of the schema that calls it
 
+    def _renamed(self, texts: list[str], name: str) -> list[str]:
+        """With the helper of a function that attributes may hide."""
+        found = [re.sub(rf"(?<![\w.\"'$]){name}\(", f"_{name}(", each) for each in texts]
+        if found != texts:
+            self.used.add(f"_{name}")
+        return found
+
     def _unowned(self) -> list[Made]:
-        """Schemas that no attribute has as its type."""
+        """Schemas that no attribute has as its type, and that of the document, whatever has it."""
         owned: set[int] = set()
 
         def follow(of: Type | None) -> None:
@@ -118,7 +124,7 @@ class Checking:
             for each in made.attributes:
                 follow(each.type)
             follow(made.index)
-        return [each for each in self._typing.made if id(each) not in owned]
+        return [each for each in self._typing.made if id(each) not in owned or each is self._typing.document]
 
     # --- Schemas ---
 
@@ -240,10 +246,6 @@ def _free_name(wanted: str, made: Made) -> str:
     while made.attribute(wanted) is not None:
         wanted += "_"
     return wanted
-
-
-def _renamed(check: str, name: str) -> str:
-    return re.sub(rf"(?<![\w.\"'$]){name}\(", f"_{name}(", check)
 
 
 def _formats(shape: Shape) -> Iterator[str]:

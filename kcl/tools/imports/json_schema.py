@@ -60,7 +60,9 @@ def _generated(document: Document, stem: str, package: PackageNames) -> Generate
     notes = []
     opened = typing.opened(shape)
     is_only_definitions = not opened.ref and not _WORDS & (set(value) - {"$schema", "$defs", "definitions"})
-    if opened.ref or (not is_only_definitions and (is_schema(opened) or _is_object(opened))):
+    if (opened.ref and _is_of_object(typing, opened)) or (
+        not opened.ref and not is_only_definitions and (is_schema(opened) or _is_object(opened))
+    ):
         _root(typing, opened, name)
     elif not is_only_definitions:
         holder = Shape("", types=(OBJECT,), properties={"value": shape}, required=("value",), is_open=False)
@@ -79,6 +81,13 @@ def _generated(document: Document, stem: str, package: PackageNames) -> Generate
     return Generated((f"{stem}.k",), text, [*notes, *notes_of(document.name, typing)])
 
 
+def _is_of_object(typing: Typing, shape: Shape) -> bool:
+    """Whether a reference leads to an object that lists names."""
+    while shape.ref:
+        shape = typing.opened(typing.definitions[shape.ref])
+    return is_schema(shape) and shape.types in ((), (OBJECT,))
+
+
 def _is_object(shape: Shape) -> bool:
     return shape.types == (OBJECT,) or (
         not shape.types and ARRAY not in shape.types and bool(shape.any_of or shape.one_of)
@@ -90,6 +99,6 @@ def _root(typing: Typing, shape: Shape, name: str) -> None:
     if shape.ref:
         typing.root(shape, name, name)
     elif is_schema(shape):
-        typing.definition("#", shape, name)
+        typing.document = typing.definition("#", shape, name)
     else:
         typing.root(shape, name, name)

@@ -50,7 +50,8 @@ def parts(conditions: Conditions, shape: Shape, holds: bool) -> list[Part]:
         if shape.contains is None:
             return []
         item = conditions.variable("_item")
-        text = conditions.valid(shape.contains, Place(item, ANY, is_name=True))
+        element = place.type.element if place.type.element is not None else ANY
+        text = conditions.valid(shape.contains, Place(item, element, is_name=True))
         count = f"len([True for {item} in {place.whole()} if {text}])"
         found = [f"{count} >= {shape.least_contained}"] if shape.least_contained else []
         return found + ([] if shape.most_contained is None else [f"{count} <= {shape.most_contained}"])

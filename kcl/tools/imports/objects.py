@@ -6,7 +6,7 @@ from kcl.records import replace
 from kcl.tools.imports import combinations, literals, scalars
 from kcl.tools.imports.conditions import Conditions
 from kcl.tools.imports.places import CannotSay, NeedsWhole, Part, Place, joined
-from kcl.tools.imports.shapes import Shape
+from kcl.tools.imports.shapes import OBJECT, Shape
 from kcl.tools.imports.types import ANY, Type
 
 
@@ -41,6 +41,8 @@ def member_parts(conditions: Conditions, shape: Shape, holds: bool) -> list[Part
         if shape.additional is None and shape.is_open and not shape.patterns:
             return []
         key, value = conditions.variable("_key"), conditions.variable("_value")
+        if shape.additional is not None or shape.patterns:
+            whole = conditions.untyped(place)  # names that are listed have values of other types
         found = []
         unnamed = [f"{key} not in {literals.value(list(shape.properties))}"] if shape.properties else []
         for text, each in shape.patterns.items():
@@ -118,6 +120,12 @@ def object_parts(conditions: Conditions, shape: Shape, held: bool) -> list[Part]
                 ]
 
             parts.append(listed)
+        elif unlisted and shape.types == (OBJECT,):
+
+            def refused(place: Place) -> list[str]:
+                raise CannotSay(f"{', '.join(unlisted)} is required, and no name that is listed")
+
+            parts.append(refused)
     return parts
 
 

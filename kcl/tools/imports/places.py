@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from kcl.records import dataclass
 from kcl.tools.imports import names, texts
-from kcl.tools.imports.types import Type
+from kcl.tools.imports.types import KINDS, Type
 
 LONGEST_CONDITION: Final = 4_000
 
@@ -27,6 +27,8 @@ class Place:
     text: str
     type: Type
     is_name: bool = False
+    possible: frozenset[str] = KINDS
+    """The kinds that other conditions, beside which this one stands, leave."""
 
     def whole(self) -> str:
         if not self.text:

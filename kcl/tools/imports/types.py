@@ -134,6 +134,8 @@ class Typing:
         self.made: list[Made] = []
         self.external = external
         self._taken = package.taken if package is not None else set[str]()
+        self.document: Made | None = None
+        """The schema for a whole document, which nothing need have as attribute."""
         self._of_definition: dict[str, Type] = {}
         self._in_progress: set[str] = set()
         self._unfinished: dict[str, Made] = {}
@@ -155,7 +157,8 @@ class Typing:
                 made = Made(name, Shape(shape.where), shape.description, base=target.text)
                 self.made.insert(0, made)
                 return made
-        return self._schema(shape, name, inner, fixed or {})
+        self.document = self._schema(shape, name, inner, fixed or {})
+        return self.document
 
     def definition(self, ref: str, shape: Shape, name: str) -> Made:
         """A schema for a definition, under a name of its own; references to the definition mean it."""
@@ -192,7 +195,7 @@ class Typing:
         name = self.definitions.schema_name(ref)
         self._in_progress.add(ref)
         try:
-            if is_schema(shape):
+            if is_schema(shape) and shape.types in ((), (OBJECT,)):
                 self.definition(ref, shape, name)
                 return self._of_definition[ref]
             else:

@@ -6,13 +6,22 @@ import hashlib
 from collections.abc import Callable
 from typing import Final
 
+from kcl.records import replace
 from kcl.tools.imports import combinations, lists, literals, objects, scalars
 from kcl.tools.imports.cel import rules
 from kcl.tools.imports.conditions import Conditions
 from kcl.tools.imports.places import CannotSay, Part, Place, joined
 from kcl.tools.imports.shapes import NULL, Shape
-from kcl.tools.imports.types import ANY, KINDS, Made, Typing, is_schema, kinds_of
+from kcl.tools.imports.types import ANY, KINDS, Made, Type, Typing, is_schema, kinds_of
 
+_KINDS_OF_PLAIN: Final[tuple[tuple[type, frozenset[str]], ...]] = (
+    (bool, frozenset({"bool"})),
+    (int, frozenset({"int", "float"})),
+    (float, frozenset({"int", "float"})),
+    (str, frozenset({"str"})),
+    (list, frozenset({"list"})),
+    (dict, frozenset({"object"})),
+)
 _DEEPEST: Final = 40
 _LONGEST_LIST: Final = 1_000
 _PLAIN: Final = ("any", "str", "int", "float", "bool")
@@ -26,6 +35,7 @@ class ValueConditions(Conditions):
         super().__init__(typing)
         self._whole = whole
         self._functions: dict[str, str] = {}
+        self._endless: dict[str, bool] = {}
 
     @property
     def functions(self) -> list[str]:
@@ -52,13 +62,19 @@ class ValueConditions(Conditions):
         found: list[str] = []
         kinds = kinds_of(shape)
         known = place.type.kinds
+        possible = place.possible & known & kinds & _kinds_of_values(shape)
+        if not possible:
+            return ["False"]  # compilers see it too, and refuse what else is asked of such a value
         if not known <= kinds:
             found.append(self.has_kind(place, kinds & KINDS))
-            known = known & kinds
             place = place if place.type.is_any else Place(self.untyped(place), place.type)
+        known = possible
+        place = replace(place, possible=possible)
         if shape.enum is not None and not (holds and place.type.holds_enum):
             if not all(literals.can_be_written(each) for each in shape.enum):
                 raise CannotSay("the values of an enumeration cannot be written")
+            if _has_schema(place.type) and any(isinstance(each, dict | list) for each in shape.enum):
+                raise CannotSay("an enumeration of objects is not checked where they are of a schema")
             whole = self.untyped(place) if place.type.text not in _PLAIN else place.whole()
             found.append(f"{whole} in {self._listed(literals.value(list(shape.enum)))}")
         found += self.of_kind({"str"}, known, place, scalars.text_parts(self, shape))
@@ -122,12 +138,14 @@ class ValueConditions(Conditions):
 
     def _referred(self, shape: Shape, place: Place, holds: bool) -> list[str]:
         ref = shape.ref
-        if holds and place.type.schema is not None:
-            made = place.type.schema
+        made = place.type.schema
+        if holds and made is not None and place.type.kinds == {"object"}:
             return [text for each in self.whole(made) for text in each(place)]
         external = self.typing.external(ref)
         if external is not None:
             return []
+        if self._is_its_own_condition(ref):
+            raise CannotSay("what refers to itself for the same value is not checked")
         if holds and not place.type.is_any and not self._is_recursive(ref):
             return self.of(self.typing.definitions[ref], place, True)
         return [f"{self._function(ref)}({place.whole()})"]
@@ -148,6 +166,22 @@ class ValueConditions(Conditions):
             pending += [*shape.all_of, *shape.any_of, *shape.one_of, *shape.first_items]
         return False
 
+    def _is_its_own_condition(self, ref: str) -> bool:
+        """Whether a definition asks itself about the same value: there is no end to it."""
+        if ref not in self._endless:
+            seen: set[str] = set()
+            pending = [self.typing.definitions[ref]]
+            while pending:
+                shape = pending.pop()
+                if shape.ref and shape.ref not in seen and self.typing.external(shape.ref) is None:
+                    seen.add(shape.ref)
+                    pending.append(self.typing.definitions[shape.ref])
+                alternatives = (shape.not_, *(shape.condition or ()), *shape.needs_shape.values())
+                pending += [each for each in alternatives if each is not None]
+                pending += [*shape.all_of, *shape.any_of, *shape.one_of]
+            self._endless[ref] = ref in seen
+        return self._endless[ref]
+
     def _function(self, ref: str) -> str:
         name = f"_is_{self.typing.definitions.schema_name(ref)}"
         if name not in self._functions:
@@ -162,3 +196,20 @@ class ValueConditions(Conditions):
                 self.depth = depth
             self._functions[name] = f"{name} = lambda value: any -> bool {{ {text} }}"
         return name
+
+
+def _kinds_of_values(shape: Shape) -> frozenset[str]:
+    """What the values of an enumeration are."""
+    if shape.enum is None:
+        return KINDS
+    found = (kinds for each in shape.enum for kind, kinds in _KINDS_OF_PLAIN if type(each) is kind)
+    return frozenset[str]().union(*found)
+
+
+def _has_schema(of: Type | None) -> bool:
+    """Whether there are instances of a schema in a value, which equal no mapping."""
+    while of is not None:
+        if of.schema is not None:
+            return True
+        of = of.element
+    return False
