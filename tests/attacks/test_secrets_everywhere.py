@@ -398,7 +398,8 @@ async def test_no_answer_of_the_server_has_a_secret(opened: Opened) -> None:
     assert {name: what for name, what in leaking.items() if what} == {}
     assert (ended, opened.leaks(said), opened.leaks(json.dumps(replies))) == (0, [], [])
     failed = {requests[number][0]: each["error"] for number, each in by_id.items() if "error" in each}
-    assert failed.keys() == {"wb.apply", "wb.watch"}, failed  # what was watched ends with the input
+    # what was watched ends with the input, and a tree has secrets at places that do not tell
+    assert failed.keys() == {"wb.apply", "wb.watch", "KclService.ParseProgram"}, failed
     ran = by_id[next(number for number, (method, _) in enumerate(requests) if method == "KclService.ExecProgram")]
     assert len(ran["result"]["yaml_result"]) > 5000 and "«" in ran["result"]["log_message"], ran
 

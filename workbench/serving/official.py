@@ -45,6 +45,8 @@ _MOST_IDLE: Final = 2
 _MOST_BYTES: Final = 64_000_000
 """Of an answer, which is masked and sent as a whole."""
 _OF_THE_CLIENT: Final = frozenset({"KclService.FormatCode", "KclService.RenameCode"})
+_OF_TREES: Final = frozenset({"KclService.ParseFile", "KclService.ParseProgram"})
+"""Their answers say all that files do, as a tree: no text of it can be told to be a secret by its place."""
 _CODES: Final = {"method": METHOD_NOT_FOUND, "params": INVALID_PARAMS, "limit": TIMED_OUT, "bug": INTERNAL_ERROR}
 
 
@@ -86,6 +88,12 @@ def _refuse(allowed: Allowed, method: str, params: object) -> None:
     if writes(method, params) and not allowed.edits:
         raise CallFailed(
             NOT_ALLOWED, f"{method} writes files, and this server writes none: start it with --allow-edits"
+        )
+    if method in _OF_TREES and not allowed.secrets:
+        raise CallFailed(
+            NOT_ALLOWED,
+            f"{method} answers with all that the files say, secrets as well",
+            hint="start with --show-secrets, or ask KclService.ListVariables, LoadPackage or LintPath",
         )
 
 
