@@ -201,7 +201,10 @@ async def test_hundreds_of_hosts_over_eight_clusters(fleet: Fleet, capsys: pytes
 
 
 def _everything_ended_in_time(took: float, report: RecoveryReport) -> None:
-    assert took < LIMITS.deadline_seconds + LIMITS.timeout_seconds + 2 * LIMITS.answer_seconds
+    # of the slow cluster, what began in time has its claim, write and result and the end of the run to be answered,
+    # each but the write behind one that is under way
+    answers = 7 * LIMITS.answer_seconds
+    assert took < LIMITS.deadline_seconds + LIMITS.timeout_seconds + answers
     assert all(each.state is not StepState.WAITING for each in report.steps)
 
 
