@@ -64,7 +64,7 @@ class KubernetesId:
         return self.api_version.rpartition("/")[2]
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.api_version, self.kind, self.namespace, self.name) if part)
+        return ":".join(filter(None, (self.api_version, self.kind, self.namespace, self.name)))
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -139,7 +139,7 @@ def _check_size(documents: Sequence[Any], stack: Stack) -> None:
         if isinstance(value, str):
             size += len(value)
         elif isinstance(value, dict):
-            size += sum(len(str(key)) for key in value)
+            size += sum(map(len, map(str, value)))
             pending.extend(value.values())
         elif isinstance(value, list):
             pending.extend(value)

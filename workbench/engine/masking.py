@@ -194,6 +194,7 @@ def public_names(resources: Iterable[Resource]) -> frozenset[str]:
     return frozenset(name for each in resources for name in _names(each.id))
 
 
+@lru_cache(maxsize=1 << 12)
 def _names(id_: ResourceId) -> tuple[str, ...]:
     match id_:
         case KubernetesId(api_version=version, kind=kind, namespace=namespace, name=name):
