@@ -67,7 +67,22 @@ def parse_json(text: str | bytes) -> Any:
     except ValueError as error:  # more digits than Python reads
         raise DecodeError("cannot unmarshal number: value out of range") from error
     check_values(body)
-    return body
+    return _without_halves(body) if _HALF.search(text if isinstance(text, str) else text.decode()) else body
+
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # what may be half of a pair that stands for one letter
+
+
+def _without_halves(value: Any) -> Any:
+    """Halves without the other half are read as the sign for what is no letter."""
+    match value:
+        case str():
+            return "".join("\ufffd" if 0xD800 <= ord(letter) < 0xE000 else letter for letter in value)
+        case Pairs():
+            return Pairs([(_without_halves(name), _without_halves(inner)) for name, inner in value.pairs])
+        case list():
+            return [_without_halves(item) for item in value]
+    return value
 
 
 def syntax_message(error: json.JSONDecodeError) -> str:

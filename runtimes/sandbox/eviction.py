@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kcl.records import replace
 from runtimes.sandbox import deletion, selectors
 from runtimes.sandbox.errors import ApiError, JsonObject, not_found
 from runtimes.sandbox.resources import Resource
@@ -22,8 +23,10 @@ def evict(state: State, served: Resource, namespace: str, name: str, options: de
     ignores_budget = phase in ("Succeeded", "Failed", "Pending") or pod["metadata"].get("deletionTimestamp")
     if not ignores_budget:
         _charge_budget(state, pod, options.dry_run)
-    if not options.dry_run:
+    if not options.dry_run:  # the note is written only where the deletion that follows is none to be refused
+        deletion.delete(state, served, namespace, name, replace(options, dry_run=True))
         pod = _note_disruption(state, pod)
+        options = replace(options, resource_version=None)
     deletion.delete(state, served, namespace, name, options)
 
 

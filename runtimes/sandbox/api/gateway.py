@@ -44,7 +44,7 @@ class Gateway:
         try:
             return await self._answer(incoming)
         except ApiError as error:
-            return replies.failure(error)
+            return replies.failure(error, format_=_accepted_format(incoming))
         except PlainFailure as failure:
             return replies.text_response(failure.code, failure.text)
         except web.HTTPRequestEntityTooLarge:
@@ -285,6 +285,14 @@ def _negotiated(body: JsonObject, accept: str) -> web.Response:
 
 def _json(body: object, form: str = replies.JSON) -> web.Response:
     return replies.written(200, replies.encoded(body) + b"\n", form)
+
+
+def _accepted_format(incoming: web.BaseRequest) -> str:
+    """For what fails before it is known what is asked for."""
+    try:
+        return _error_format(replies.negotiate(incoming.headers.get("Accept", "")))
+    except ApiError:
+        return replies.JSON
 
 
 def _error_format(wanted: Representation) -> str:

@@ -273,6 +273,8 @@ def _summary(content: bytes) -> str:
 
 
 def _read(content: bytes, content_type: str, kind: str) -> Any:
+    if any(part.strip() and "=" not in part for part in content_type.split(";")[1:]):
+        raise unsupported_body()
     match media_type(content_type):
         case "" | "application/json":
             return _read_json(content, kind)

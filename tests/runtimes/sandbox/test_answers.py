@@ -193,3 +193,25 @@ async def test_a_dry_run_creates_with_a_version_and_headless_without_selector_is
         service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "clusterIP": "None", **asked}}
         spec = (await ask(url, "POST", f"{NS}/services?{DRY}", service))[1]["spec"]
         assert (spec["ipFamilyPolicy"], spec["ipFamilies"]) == (policy, families)
+
+
+@pytest.mark.parametrize(
+    ("accept", "type_"), [("application/yaml", "application/yaml"), ("text/html", "application/json")]
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_is_not_there_is_told_in_the_form_that_is_accepted(url: str, accept: str, type_: str) -> None:
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{url}/apis/apps/v9", headers={"Authorization": "Bearer t", "Accept": accept}) as reply,
+    ):
+        assert (reply.status, reply.content_type) == (404, type_)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_type_with_a_parameter_that_has_no_value_is_unknown(url: str) -> None:
+    headers = {"Authorization": "Bearer t", "Content-Type": "application/json;odd"}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{url}{NS}/configmaps", data="{}", headers=headers) as reply,
+    ):
+        assert reply.status == 415

@@ -11,6 +11,7 @@ import pytest
 from runtimes.sandbox import scale
 from runtimes.sandbox.clock import VirtualClock
 from runtimes.sandbox.cluster import Cluster, copied
+from runtimes.sandbox.deletion import Options
 from runtimes.sandbox.errors import ApiError
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -85,6 +86,19 @@ def test_the_first_write_of_a_claim_stores_its_phase(cluster: Cluster) -> None:
     ]
     assert versions[0] != created
     assert versions[1] == versions[0]
+
+
+@pytest.mark.parametrize(
+    "options", [Options(uid="other"), Options(resource_version="1")], ids=["uid", "resource-version"]
+)
+def test_an_eviction_that_is_refused_leaves_no_note(cluster: Cluster, options: Options) -> None:
+    cluster.create("serviceaccounts", "default", {"metadata": {"name": "default"}})
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "main", "image": "x"}]}}
+    made = cluster.create("pods", "default", body)
+    with pytest.raises(ApiError) as refused:
+        cluster.evict("default", "p", options)
+    assert refused.value.code == 409
+    assert cluster.get("pods", "default", "p") == made
 
 
 def test_an_unknown_resource_is_not_found(cluster: Cluster) -> None:

@@ -56,6 +56,12 @@ def replicas(value: Any) -> dict[str, Any]:
     return {"spec": {"replicas": value}}
 
 
+def test_half_of_a_pair_is_read_as_no_letter() -> None:
+    assert decode.parse_json(r'{"a": ["\ud83d", "\ud83d\ude00", {"\udc00": 1}]}') == {
+        "a": ["\ufffd", "\U0001f600", {"\ufffd": 1}]
+    }
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
