@@ -54,6 +54,11 @@ async def test_paused_tables_hide_no_failure_and_lose_nothing(tmp_path: Path) ->
         assert fronts() == ready
 
 
+def _fits(table: ResourceTable) -> bool:
+    """Whether nothing of it is cut, once its columns have widths."""
+    return bool(table.columns[0].width) and sum(each.width or 0 for each in table.columns) < table.size.width
+
+
 async def test_every_object_is_on_one_axis_and_its_changes_are_listed(tmp_path: Path) -> None:
     clusters = Clusters("hz", "sh")
     app = workbench(tmp_path, clusters)
@@ -73,8 +78,7 @@ async def test_every_object_is_on_one_axis_and_its_changes_are_listed(tmp_path: 
         table = app.screen.query_one("#tracks", ResourceTable)
         for size in (LARGE, SMALL):
             await pilot.resize_terminal(*size)
-            await until(pilot, lambda: table.size.width == app.size.width and bool(table.columns[0].width))
-            assert sum(each.width or 0 for each in table.columns) < table.size.width, "nothing of it is cut"
+            await until(pilot, lambda: table.size.width == app.size.width and _fits(table))
         await pilot.press("f")
         await until(pilot, lambda: tracks(app) == ["Deployment front @hz"])
         assert says(app, "ImagePullBackOff") and says(app, "no image")
