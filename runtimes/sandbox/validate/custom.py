@@ -17,7 +17,7 @@ from typing import Any
 
 import re2
 
-from runtimes.sandbox.apply.typed import go_value
+from runtimes.sandbox.apply.typed import go_type, go_value
 from runtimes.sandbox.limits import MOST_STEPS, timed_out
 from runtimes.sandbox.validate.causes import Causes, Object
 
@@ -163,32 +163,15 @@ def _nested(obj: Object, names: Sequence[str], wanted: str) -> tuple[Any, str]:
             return None, ""
         here = "." + ".".join(names[: at + 1])
         if not isinstance(value, dict):
-            why = f"{go_value(value)} is of the type {_go_type(value)}, expected map[string]interface{{}}"
+            why = f"{go_value(value)} is of the type {go_type(value)}, expected map[string]interface{{}}"
             return None, f"{here} accessor error: {why}"
         if name not in value:
             return None, ""
         value = value[name]
-    if _go_type(value) != wanted:
-        why = f"{go_value(value)} is of the type {_go_type(value)}, expected {wanted}"
+    if go_type(value) != wanted:
+        why = f"{go_value(value)} is of the type {go_type(value)}, expected {wanted}"
         return None, f".{'.'.join(names)} accessor error: {why}"
     return value, ""
-
-
-def _go_type(value: Any) -> str:
-    match value:
-        case None:
-            return "<nil>"
-        case bool():
-            return "bool"
-        case int():
-            return "int64"
-        case float():
-            return "float64"
-        case str():
-            return "string"
-        case list():
-            return "[]interface {}"
-    return "map[string]interface {}"
 
 
 def list_keys(causes: Causes, schema: Object, value: Any, path: str = "") -> None:
