@@ -31,7 +31,7 @@ soak: $(STAMP) $(BROWSER) $(MOTO)
 	tests/workbench/release tests/workbench/engine/test_laws.py tests/attacks/test_secrets.py tests/attacks/test_secrets_everywhere.py \
 	tests/workbench/notebook/test_browser.py tests/properties/test_official_syntax_errors.py tests/properties/test_warm_is_cold.py \
 	tests/kcl/tools/testing/test_coverage_is_exact.py tests/workbench/session/test_setting_every_field.py \
-	tests/properties/test_hostile_programs.py tests/kcl/results/test_kept.py tests/workbench/engine/test_cached_results.py \
+	tests/properties/test_hostile_programs.py tests/kcl/results/test_result_cache.py tests/workbench/engine/test_cached_results.py \
 	tests/differential/test_generated_programs.py tests/properties/test_fuzz.py tests/workbench/tui \
 	tests/workbench/notebook/test_app_recovery.py tests/workbench/session/test_shared_rollouts.py
 

@@ -58,7 +58,7 @@ from kcl.memo.inputs import Stamp
 from kcl.memo.queries import Memo
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.records import replace
-from kcl.results import Asked, Failure, KeptProvenance, Provenance, RunResult, SourceChanged, portable
+from kcl.results import CachedProvenance, Failure, Provenance, RunRequest, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
 from kcl.source import (
     BoundedFileSystem,
@@ -104,6 +104,7 @@ __all__ = [
     "Access",
     "BoundedFileSystem",
     "Bounds",
+    "CachedProvenance",
     "Code",
     "Coverage",
     "Diagnostic",
@@ -115,7 +116,6 @@ __all__ = [
     "Hint",
     "InMemoryFileSystem",
     "KclError",
-    "KeptProvenance",
     "Manifest",
     "Observation",
     "OsFileSystem",
@@ -255,9 +255,9 @@ def run(
     main package hold, also where the program makes an output of its own; the others follow.
 
     What a store in `cache` holds of an earlier run of the same is answered, and nothing evaluated, while all that the
-    result rests on has not changed; see `kcl.results.kept`.
+    result rests on has not changed; see `kcl.results.result_cache`.
     """
-    asked = Asked(
+    request = RunRequest(
         files=tuple(files),
         folder=os.path.abspath(work_dir),
         options=options or {},
@@ -278,34 +278,36 @@ def run(
     read_from = file_system or (OsFileSystem() if cache is None else OsFileSystem(cache.clock))
     bounds = bounds_of(read_from)
     if bounds is not None:
-        asked = replace(asked, bounds=bounds)
-    kept = (
+        request = replace(request, bounds=bounds)
+    results = (
         cache.results if cache is not None and access is None and observation is None and is_disk(read_from) else None
     )
-    name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
-    if cache is None or kept is None or name is None:
+    name = None if results is None else request.name(cache.secrets if cache is not None else BUILT_IN)
+    if cache is None or results is None or name is None:
         more: list[str] = []
         watched = _noting(access, more) if variables else access
         reading_once = RecordingFileSystem(read_from)
-        result = _run(asked, reading_once, watched, plugins, cache, more.append, observation)
+        result = _run(request, reading_once, watched, plugins, cache, more.append, observation)
         return replace(result, is_of_files=not more) if variables else result
-    found = kept.look_up(name)
+    found = results.look_up(name)
     if found is not None:
         return replace(found, is_of_files=True) if variables else found
-    said = kept.failure(name)
-    if said is not None:
-        raise ProgramError(said.diagnostics, said.sources, "", said.dependency_names)
+    failed = results.look_up_failure(name)
+    if failed is not None:
+        raise ProgramError(failed.diagnostics, failed.sources, "", failed.dependency_names)
     started, uses, reader = cache.clock(), list[str](), StampingFileSystem(read_from)
     stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others
     try:
-        result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
+        result = _run(
+            request, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append
+        )
     except ProgramError as problem:
         if not uses and problem.is_of_files and problem.dependency_names is not None:
             failure = Failure(problem.diagnostics, problem.sources, problem.dependency_names)
-            kept.keep_failure(name, asked, failure, started, stamps)
+            results.store_failure(name, request, failure, started, stamps)
         raise
     if not uses:
-        kept.keep(name, asked, result, started, stamps)
+        results.store(name, request, result, started, stamps)
     return replace(result, is_of_files=not uses) if variables else result
 
 
@@ -334,7 +336,7 @@ def _nobody(use: str) -> None:
 
 
 def _run(
-    asked: Asked,
+    request: RunRequest,
     reader: RecordingFileSystem,
     access: Callable[[Access], Access] | None,
     plugins: PluginFinder | None,
@@ -343,44 +345,44 @@ def _run(
     observation: Observation | None = None,
 ) -> RunResult:
     """As `run`. `on_more` is told when the result is a matter of more than files, what is asked and `access`."""
-    folder, dialect = asked.folder, asked.dialect
+    folder, dialect = request.folder, request.dialect
     sources: dict[str, str] = {}
     extensions: PluginModules | None = None
     known = cache or ParseCache()
     reached: Loaded | None = None
     with paused_for_run(known.files):
         try:
-            merged, givers = _settings(asked.files, asked.settings, folder, reader, known.memo)
-            givers.update(dict.fromkeys(asked.options, "-D"))
-            request = LoadRequest(
-                files=asked.files or merged.files,
+            merged, givers = _settings(request.files, request.settings, folder, reader, known.memo)
+            givers.update(dict.fromkeys(request.options, "-D"))
+            to_load = LoadRequest(
+                files=request.files or merged.files,
                 work_dir=folder,
-                texts=asked.texts,
-                package_maps={**merged.package_maps, **asked.package_maps},
-                vendor_dir=asked.vendor_dir,
-                vendored=asked.vendored,
-                needs_sums=asked.needs_sums,
+                texts=request.texts,
+                package_maps={**merged.package_maps, **request.package_maps},
+                vendor_dir=request.vendor_dir,
+                vendored=request.vendored,
+                needs_sums=request.needs_sums,
                 dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
             )
-            loaded = load(request, reader, known.memo)
+            loaded = load(to_load, reader, known.memo)
             sources.update(loaded.sources)
             reached = loaded
             if has_errors(loaded.diagnostics):
                 raise KclError(
                     _with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest), known.memo)
                 )
-            changes = asked.overrides or merged.overrides
+            changes = request.overrides or merged.overrides
             if changes:
                 on_more("overrides")
-                request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
-                loaded = load(request, reader, known.memo)
+                to_load = replace(to_load, texts={**to_load.texts, **overridden_texts(loaded.program, changes)})
+                loaded = load(to_load, reader, known.memo)
                 sources.update(loaded.sources)
             chosen = dialect or dialect_of(loaded.manifest)
-            given = {**merged.option_values(), **asked.options}
+            given = {**merged.option_values(), **request.options}
             granted = _access(loaded, folder, reader, access)
             used: frozenset[str] = frozenset()
             values = {key: to_value(value) for key, value in given.items()}
-            bounds = asked.limits or _limits(merged)
+            bounds = request.limits or _limits(merged)
             has_plugins = not without_plugins(loaded.program, known.memo)
             if has_plugins:
                 on_more("plugins")
@@ -411,12 +413,12 @@ def _run(
                         observation=observation,
                     )
                     used = extensions.files if extensions is not None else used
-            shown = asked.output or PlanOptions(
+            shown = request.output or PlanOptions(
                 show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
             )
-            documents = _documents(evaluation, shown, asked.path_selector or merged.path_selector)
+            documents = _documents(evaluation, shown, request.path_selector or merged.path_selector)
             behind = evaluation.provenance
-            if asked.variables:
+            if request.variables:
                 documents = (plan(evaluation.value, shown), *documents)
                 behind = replace(behind, documents=(evaluation.value, *behind.documents))
             if cache is not None:
@@ -427,19 +429,19 @@ def _run(
             printed = extensions.printed if extensions is not None else ""
             texts = _with_texts(sources, problem.diagnostics, reader)
             told = taught(problem.diagnostics, texts, reached, reader)
-            rests = None if reached is None else _watched(reached.program.dependencies | reader.seen, asked.bounds)
+            rests = None if reached is None else _watched(reached.program.dependencies | reader.seen, request.bounds)
             raise ProgramError(told, texts, printed, rests) from None
     return RunResult(
         documents=documents,
         provenance=replace(behind, givers=givers),
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
-        dependency_names=_watched(loaded.program.dependencies | reader.seen, asked.bounds) | used,
+        dependency_names=_watched(loaded.program.dependencies | reader.seen, request.bounds) | used,
         printed=evaluation.printed + (extensions.printed if extensions is not None else ""),
         dialect=chosen,
         manifest=loaded.manifest,
         emitted=None if shown.omit_empty_lists else evaluation.emitted,
-        sort_keys=asked.sort_keys or bool(merged.sort_keys),
+        sort_keys=request.sort_keys or bool(merged.sort_keys),
         trees={module.source.path: module.tree for module in loaded.program.main.modules},
     )
 

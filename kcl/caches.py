@@ -13,7 +13,7 @@ from kcl.loader.texts import PARSED
 from kcl.memo.inputs import Clock, now
 from kcl.memo.queries import Memo
 from kcl.records import replace
-from kcl.results import KeptResults
+from kcl.results import ResultCache
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from kcl.semantic.checked import CHECKED
 from kcl.stdlib import Access, build_library
@@ -47,7 +47,7 @@ class ParseCache:
         self.clock = clock
         self._disk = None if store is None else _Disk(store, secrets)
         self.memo = Memo() if self._disk is None else self._disk.memo
-        self.results = KeptResults(store, secrets, clock) if store is not None and results else None
+        self.results = ResultCache(store, secrets, clock) if store is not None and results else None
         self._idle: list[tuple[Prepared, Access]] = []
 
     def files(self) -> int:

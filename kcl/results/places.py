@@ -83,8 +83,8 @@ def _site(plain: tuple[Any, ...]) -> Site:
     return Site(file, line, column, SiteKind(kind), Span(file, start, end), written, option, given_by)
 
 
-class KeptProvenance:
-    """Answers what the provenance answered that was packed; unpacked when it is asked first."""
+class CachedProvenance:
+    """Stands for a provenance that was packed, with the same answers; unpacked at the first look-up."""
 
     __slots__ = ("_packed", "_unpacked", "user_files")
 
@@ -94,7 +94,7 @@ class KeptProvenance:
         self._unpacked: tuple[Any, Any, Any, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KeptProvenance, (self._packed, self.user_files)
+        return CachedProvenance, (self._packed, self.user_files)
 
     def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
         """As `kcl.evaluator.provenance.Provenance.lookup`."""
@@ -138,12 +138,12 @@ class KeptProvenance:
         return self._unpacked
 
 
-def portable(provenance: object) -> KeptProvenance:
+def portable(provenance: object) -> CachedProvenance:
     """The provenance of a result for another process: it can be pickled, and holds on to no value."""
-    if isinstance(provenance, KeptProvenance):
+    if isinstance(provenance, CachedProvenance):
         return provenance
     assert isinstance(provenance, Provenance)
-    return KeptProvenance(packed(provenance), provenance.user_files)
+    return CachedProvenance(packed(provenance), provenance.user_files)
 
 
 def _at(indexes: Sequence[int], step: str | int) -> int | None:

@@ -1,4 +1,4 @@
-"""The texts of a kept result's files, read when somebody asks: only few results are ever asked for them."""
+"""The texts of a cached result's files, read when they are used: few results are ever asked for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SourceChanged(Exception):
         self.path = path
 
 
-class KeptTexts(Mapping[str, str]):
+class CachedTexts(Mapping[str, str]):
     """The texts of files by path, as long as each has the stamp that it had when the result was made."""
 
     def __init__(self, names: tuple[str, ...], stamps: Mapping[str, Stamp]) -> None:

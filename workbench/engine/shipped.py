@@ -66,7 +66,7 @@ class Shipped:
     """A stack that another machine compiled, as it is sent; `unpack` makes it what `compile_stack` returns."""
 
     packed: bytes = field(repr=False)
-    provenance: api.KeptProvenance = field(repr=False)
+    provenance: api.CachedProvenance = field(repr=False)
 
     def unpack(self, stack: Stack) -> CompiledStack:
         return unpacked(self.packed, stack, lookup_in(self.provenance))
@@ -93,7 +93,7 @@ def compile_apart(
 
 def _compiled(
     of_repository: bytes, options: dict[str, str], settings: tuple[str, ...], overlay: dict[str, str], results: bool
-) -> Iterator[bytes | api.KeptProvenance]:
+) -> Iterator[bytes | api.CachedProvenance]:
     """Yields the stack, packed, and what is seldom needed at once: its provenance."""
     stack, root, plugins = _of_repository(of_repository)
     inputs = CompileInputs(options, settings, {path_of(name): text for name, text in overlay.items()})
@@ -196,7 +196,7 @@ def _awaited(rest: Rest, where: Path) -> Lookup:
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         try:
-            provenance: api.KeptProvenance = rest.get()
+            provenance: api.CachedProvenance = rest.get()
         except EvaluationEnded as ended:
             raise ended_as_failure(ended, where) from None
         return lookup_in(provenance)(document, path)

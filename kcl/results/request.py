@@ -1,4 +1,4 @@
-"""What a run is asked for."""
+"""The request of one run, and the name under which its result is cached."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """All that a result depends on beside files, and what a run may touch; as `kcl.api.run` has it.
+class RunRequest:
+    """Everything a result depends on besides files, and what a run may touch: the parameters of `kcl.api.run`.
 
     `folder` is absolute, and the other paths but `vendor_dir` are relative to it.
     """
@@ -44,25 +44,25 @@ class Asked:
     bounds: Bounds | None = None
     """How far the run looks; None for anywhere."""
 
-    def given(self) -> Mapping[str, Any]:
+    def private_options(self) -> Mapping[str, Any]:
         """The options that no file gives and whose values may be secret, by name."""
-        told = [each.options for each in self.settings if isinstance(each, Settings) and not each.is_public]
-        return {**{name: value for options in told for name, value in options}, **self.options}
+        private = [each.options for each in self.settings if isinstance(each, Settings) and not each.is_public]
+        return {**{name: value for options in private for name, value in options}, **self.options}
 
     def name(self, secrets: SecretRules = BUILT_IN) -> str | None:
-        """What tells this from everything else that this compiler can be asked for.
+        """The cache key: differs for any two requests that may have different results, and for two compilers.
 
-        None where the result must not be kept: where texts are given instead of files, or options whose names suggest
+        None where the result must not be cached: where texts are given instead of files, or options whose names suggest
         a secret (a digest of such a value would be enough to try guesses); or where it depends on the folder that the
         process is in.
         """
-        if self.texts or self.overrides or _tells_secrets(self.given(), secrets):
+        if self.texts or self.overrides or _tells_secrets(self.private_options(), secrets):
             return None
         if self.vendor_dir is not None and not os.path.isabs(self.vendor_dir):
             return None
-        told = [each if isinstance(each, str) else _plain(each) for each in self.settings]
+        settings = [each if isinstance(each, str) else _plain(each) for each in self.settings]
         whole = (
-            (compiler(), self.files, self.folder, list(self.options.items()), told),
+            (compiler(), self.files, self.folder, list(self.options.items()), settings),
             (sorted(self.package_maps.items()), self.vendor_dir, self.vendored, self.sort_keys, self.path_selector),
             (repr(self.dialect), repr(self.output), repr(self.limits), repr(secrets), repr(self.bounds)),
             (self.needs_sums, self.variables),

@@ -19,8 +19,8 @@ from kcl import api
 from kcl.cache.sealing import key_from, opened, seal
 from kcl.cache.store import Store
 from kcl.evaluator import provenance as evaluated
-from kcl.results.kept import KeptResults
-from kcl.results.places import KeptProvenance
+from kcl.results.places import CachedProvenance
+from kcl.results.result_cache import ResultCache
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.plugins.test_plugins import Finder
 from tests.properties.freshness.observation import of_result as _seen
@@ -73,14 +73,14 @@ def _entries(store: Store) -> list[Path]:
     return sorted(Path(store.folder).glob("result-*.entry"))
 
 
-def _is_kept(result: api.RunResult) -> bool:
-    return isinstance(result.provenance, KeptProvenance)
+def _is_cached(result: api.RunResult) -> bool:
+    return isinstance(result.provenance, CachedProvenance)
 
 
 def test_the_next_process_gets_the_whole_result(folder: Path, store: Store) -> None:
     settings: Any = {"settings": ["settings.yaml"], "options": {"other": [1, {"a": None}]}}
     first, again, anew = (_run(folder, each, **settings) for each in (store, store, None))
-    assert [_is_kept(each) for each in (first, again, anew)] == [False, True, False]
+    assert [_is_cached(each) for each in (first, again, anew)] == [False, True, False]
     assert _seen(first) == _seen(again) == _seen(anew)
     assert again.provenance.lookup(0, ("a", "size"))[0].given_by == "settings.yaml"
     assert again.provenance.lookup(0, ("_size",)) == anew.provenance.lookup(0, ("_size",)) != ()
@@ -92,7 +92,7 @@ def test_warnings_come_back(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text(old + "c = Old {}\n")
     let_tick(folder)
     first, again, anew = (_run(folder, each) for each in (store, store, None))
-    assert _is_kept(again) and [each.message for each in again.diagnostics] == ["Old was deprecated "]
+    assert _is_cached(again) and [each.message for each in again.diagnostics] == ["Old was deprecated "]
     assert _seen(first) == _seen(again) == _seen(anew)
 
 
@@ -100,7 +100,7 @@ def test_output_that_the_program_made_itself_comes_back(folder: Path, store: Sto
     (folder / "main.k").write_text('import manifests\n_a = {k = 1}\nmanifests.yaml_stream([_a, {c = "x"}])\n')
     let_tick(folder)
     first, again = (_run(folder, store, sort_keys=True) for _ in range(2))
-    assert _is_kept(again) and again.emitted is not None
+    assert _is_cached(again) and again.emitted is not None
     assert _seen(first) == _seen(again)
 
 
@@ -118,22 +118,22 @@ def test_what_was_read_is_remembered_while_it_holds(folder: Path, store: Store) 
     first = api.run(["main.k"], work_dir=folder, cache=cache)
     (entry,) = _entries(store)
     entry.unlink()
-    assert _is_kept(api.run(["main.k"], work_dir=folder, cache=cache))
+    assert _is_cached(api.run(["main.k"], work_dir=folder, cache=cache))
     (folder / "main.k").write_text(MAIN.replace('"x"', '"w"'))
     other = api.run(["main.k"], work_dir=folder, cache=cache)
     assert (first.documents[0]["a"]["name"], other.documents[0]["a"]["name"]) == ("x", "w")
-    assert not _is_kept(other)
+    assert not _is_cached(other)
 
 
-def test_what_is_remembered_is_bounded(folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_in_memory_is_bounded(folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         _run(folder, store, options={"size": number + 1})
     sizes = {each.stem: len(store.read(each.stem) or b"") for each in _entries(store)}
-    monkeypatch.setattr("kcl.results.kept._MOST_REMEMBERED", sum(sizes.values()) - 1)
-    kept = KeptResults(store)
-    assert all(kept.look_up(name) for name in sizes)
+    monkeypatch.setattr("kcl.results.result_cache._MOST_IN_MEMORY", sum(sizes.values()) - 1)
+    results = ResultCache(store)
+    assert all(results.look_up(name) for name in sizes)
     store.clear()
-    assert [kept.look_up(name) is not None for name in sizes] == [False, True, True]
+    assert [results.look_up(name) is not None for name in sizes] == [False, True, True]
 
 
 Change = Callable[[Path], object]
@@ -169,7 +169,7 @@ def test_a_change_of_anything_looked_at_runs_the_program_again(folder: Path, sto
             )
         except api.ProgramError as problem:
             return False, problem.render()
-        return _is_kept(result), _seen(result)
+        return _is_cached(result), _seen(result)
 
     run(store)
     assert run(store)[0]
@@ -294,7 +294,7 @@ def test_what_is_told_otherwise_than_by_files_or_is_secret_is_not_kept(
     folder: Path, store: Store, arguments: dict[str, Any]
 ) -> None:
     for _ in range(2):
-        assert not _is_kept(_run(folder, store, **arguments))
+        assert not _is_cached(_run(folder, store, **arguments))
     assert _entries(store) == []
 
 
@@ -311,7 +311,7 @@ def test_what_is_no_function_of_the_files_is_not_kept(folder: Path, store: Store
     (folder / "main.k").write_text(program)
     let_tick(folder)
     for _ in range(2):
-        assert not _is_kept(_run(folder, store))
+        assert not _is_cached(_run(folder, store))
     assert _entries(store) == []
 
 
@@ -322,7 +322,7 @@ def test_what_a_plugin_answered_is_not_kept(folder: Path, store: Store) -> None:
     assert len(processes) == 2 and _entries(store) == []
     (folder / "main.k").write_text("a = 1\n")
     let_tick(folder)
-    assert [_is_kept(_run(folder, store, plugins=Finder())) for _ in range(2)] == [False, True]
+    assert [_is_cached(_run(folder, store, plugins=Finder())) for _ in range(2)] == [False, True]
 
 
 def _said(folder: Path, store: Store | None, **more: Any) -> api.ProgramError:
@@ -423,15 +423,15 @@ def test_files_written_just_before_are_not_rested_upon(folder: Path, store: Stor
 
 
 def _meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
-    """Has something happen once between a run and the keeping of what it came to."""
-    keep, left = KeptResults.keep, [change]
+    """Has something happen once between a run and the storing of its result."""
+    store, left = ResultCache.store, [change]
 
-    def keep_later(self: KeptResults, *arguments: Any) -> bool:
+    def store_later(self: ResultCache, *arguments: Any) -> bool:
         while left:
             left.pop()()
-        return keep(self, *arguments)
+        return store(self, *arguments)
 
-    monkeypatch.setattr(KeptResults, "keep", keep_later)
+    monkeypatch.setattr(ResultCache, "store", store_later)
 
 
 MEANWHILE: dict[str, Change] = {
@@ -466,10 +466,10 @@ def test_what_changes_while_the_program_runs_is_never_taken_for_what_was_read(
 def test_without_results_the_store_gets_packages_alone(folder: Path, store: Store) -> None:
     cache = api.ParseCache(clock=later, store=store, results=False)
     for _ in range(2):
-        assert not _is_kept(api.run(["main.k"], work_dir=folder, cache=cache))
+        assert not _is_cached(api.run(["main.k"], work_dir=folder, cache=cache))
     assert _entries(store) == []
     _run(folder, store)
-    assert not _is_kept(api.run(["main.k"], work_dir=folder, cache=cache))
+    assert not _is_cached(api.run(["main.k"], work_dir=folder, cache=cache))
 
 
 def test_edits_in_memory_are_neither_kept_nor_answered_from_disk(folder: Path, store: Store) -> None:
@@ -480,8 +480,8 @@ def test_edits_in_memory_are_neither_kept_nor_answered_from_disk(folder: Path, s
     edit = {str(folder / "main.k"): "a = 'in memory alone'\n"}
     assert run(edit).documents == ({"a": "in memory alone"},)
     assert _entries(store) == []
-    assert not _is_kept(run({}))
-    assert _is_kept(run({}))
+    assert not _is_cached(run({}))
+    assert _is_cached(run({}))
     assert run(edit).documents == ({"a": "in memory alone"},)
     assert not any(b"in memory alone" in each.read_bytes() for each in Path(store.folder).iterdir())
 
@@ -533,14 +533,14 @@ def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(folder
     (folder / "main.k").write_text(SECRET)
     let_tick(folder)
     first, again = _run(folder, store), _run(folder, store)
-    assert _is_kept(again) and _seen(first) == _seen(again)
+    assert _is_cached(again) and _seen(first) == _seen(again)
     kept = _entries(store)[0].read_bytes()
     assert all(word not in kept for word in (b"Secret", b"c2VjcmV0", b"apiVersion"))
     name, key, (*others, files, sealed) = _opened(store)
     assert str(folder / "main.k") in files
     assert b"c2VjcmV0" in (opened(sealed, key) or b"")
     store.write(name, marshal.dumps((*others, files, seal(b"of another", key))))
-    assert not _is_kept(_run(folder, store))
+    assert not _is_cached(_run(folder, store))
     (folder / "main.k").write_text(SECRET.replace("v1", "v2"))
     assert key_from(name, files) != key
 
@@ -550,7 +550,7 @@ def test_an_option_of_a_file_that_is_called_a_secret_seals_the_result(folder: Pa
     (folder / "main.k").write_text('a = option("password")\n')
     let_tick(folder)
     results = [_run(folder, store, settings=["settings.yaml"]) for _ in range(2)]
-    assert _is_kept(results[1]) and results[1].documents == ({"a": "hunter2"},)
+    assert _is_cached(results[1]) and results[1].documents == ({"a": "hunter2"},)
     assert not any(b"hunter2" in each.read_bytes() for each in Path(store.folder).iterdir())
 
 
@@ -561,10 +561,10 @@ def test_secrets_that_somebody_gave_an_option_for_are_not_kept_unless_all_may_kn
     let_tick(folder)
     said = (("size", 3),)
     for arguments in ({"options": dict(said)}, {"settings": [api.Settings(options=said)]}):
-        assert not any(_is_kept(_run(folder, store, **arguments)) for _ in range(2))
+        assert not any(_is_cached(_run(folder, store, **arguments)) for _ in range(2))
     assert _entries(store) == []
     public = [api.Settings(options=said, is_public=True)]
-    assert [_is_kept(_run(folder, store, settings=public)) for _ in range(2)] == [False, True]
+    assert [_is_cached(_run(folder, store, settings=public)) for _ in range(2)] == [False, True]
 
 
 # --- entries that are not what they should be
@@ -587,13 +587,13 @@ def test_what_is_damaged_or_foreign_is_made_anew(folder: Path, store: Store) -> 
     ]
     for data in foreign:
         store.write(entry.stem, data)
-        session = KeptResults(store)
+        session = ResultCache(store)
         assert session.look_up(entry.stem) is None and session.look_up(entry.stem) is None
         again = _run(folder, store)
-        assert not _is_kept(again) and again.documents == first.documents
-        assert _is_kept(_run(folder, store)), "it was written anew"
+        assert not _is_cached(again) and again.documents == first.documents
+        assert _is_cached(_run(folder, store)), "it was written anew"
     entry.write_bytes(entry.read_bytes()[:-1])
-    assert not _is_kept(_run(folder, store))
+    assert not _is_cached(_run(folder, store))
 
 
 def test_what_cannot_be_kept_comes_out_all_the_same(folder: Path, tmp_path: Path) -> None:
@@ -606,7 +606,7 @@ def test_values_nested_too_deeply_are_not_kept(folder: Path, store: Store) -> No
     let_tick(folder)
     for _ in range(2):
         result = _run(folder, store)
-        assert not _is_kept(result) and str(result.documents).count("[") == 2200
+        assert not _is_cached(result) and str(result.documents).count("[") == 2200
     assert _entries(store) == []
 
 
@@ -632,7 +632,7 @@ def test_processes_that_share_a_store_get_the_same(folder: Path, store: Store) -
     )
     command = [sys.executable, "-c", script, str(folder), store.folder]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [each.communicate(timeout=60)[0] for each in started] == ["KeptProvenance\n"] * 3
+    assert [each.communicate(timeout=60)[0] for each in started] == ["CachedProvenance\n"] * 3
     assert len(_entries(store)) == 3
 
 
@@ -657,5 +657,5 @@ def test_every_stack_comes_back_as_it_was(root: Path, store: Store) -> None:
         cold = run(cache)
         run(api.ParseCache(clock=later, store=store))
         again = run(api.ParseCache(clock=later, store=store))
-        assert isinstance(cold.provenance, evaluated.Provenance) and _is_kept(again), stack
+        assert isinstance(cold.provenance, evaluated.Provenance) and _is_cached(again), stack
         assert _seen(again) == _seen(cold), stack

@@ -1,17 +1,18 @@
-"""Results kept on disk, and in memory once they were read: taken again while all that they rest on is the same.
+"""The results of whole runs, cached on disk and in memory: reused while everything they rest on is unchanged.
 
-An entry is found by what was asked (`Asked.name`) and holds while every path that the run looked at has the stamp it
-had then: files and folders, kcl.mod and settings, and what was looked for in vain. Only the result of a run that is a
-function of these is kept: none that asked for the time, chance, the environment or a file's content, called a plugin,
-or had its files changed by overrides. What is told of the run, warnings and what it printed, comes back too.
+An entry is found by the request (`RunRequest.name`). It holds while every path that the run looked at has the stamp it
+had then: files and folders, kcl.mod and settings, and what was looked for and not found. A result is cached only if it
+is a function of these: not if the run asked for the time, a random number, the environment or the content of a file,
+called a plugin, or had its files changed by overrides. Warnings and what the program printed are part of the entry.
 
-What is wrong with a program is kept where its files alone say so (`Failure`): what parser, loader and checker find. It
-may quote any line, so it is always sealed, and not kept where options were given of which nobody may know.
+The errors of a program are cached where its files alone cause them (`Failure`): those of parser, loader and checker. A
+message may quote any line, so such an entry is always sealed, and not written where options were given that may be
+secret.
 
-A result that may hold a secret (`SecretRules.may_be_in`), or one that had an option from a file whose name
-suggests a secret, is sealed by the contents of the files (`kcl.cache.sealing`). If also options were given that no
-file holds, it is not kept at all: they may have a part in the secret, and may be easy to guess. Who gives options of
-which anybody may know says so (`Settings.is_public`).
+A result that may hold a secret (`SecretRules.may_be_in`), or that used an option from a file whose name suggests a
+secret, is sealed by the contents of the files (`kcl.cache.sealing`). If there were also options that no file holds, it
+is not cached at all: they may be part of the secret, and may be easy to guess. A caller whose options anybody may know
+says so (`Settings.is_public`).
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from kcl.evaluator.provenance import Provenance
 from kcl.loader import Manifest
 from kcl.memo.inputs import Clock, Leads, Moment, Stamp, Ways, hold, now, settled
 from kcl.records import dataclass, field
-from kcl.results.asked import Asked
-from kcl.results.places import KeptProvenance, packed
+from kcl.results.places import CachedProvenance, packed
+from kcl.results.request import RunRequest
 from kcl.results.result import RunResult
-from kcl.results.texts import KeptTexts, SourceChanged
+from kcl.results.texts import CachedTexts, SourceChanged
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.evaluator.dialect", "kcl.loader.")
-_MOST_REMEMBERED: Final = 16 * 1024 * 1024
-"""Bytes of entries that are remembered, those used last; as objects they take some times as much."""
+_MOST_IN_MEMORY: Final = 16 * 1024 * 1024
+"""Bytes of entries in memory, the most recently used; as objects they take several times as much."""
 _MOST_FACTS: Final = 256
 _MOST_DIGESTS: Final = 1 << 16
 _Facts = tuple[Manifest, Dialect, tuple[Diagnostic, ...]]
@@ -47,13 +48,13 @@ _Facts = tuple[Manifest, Dialect, tuple[Diagnostic, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A result as it was kept. `values`, documents and texts, are made again for all who ask: they may change them."""
+    """A cached result. `values`, documents and texts, are unpacked anew for each caller, which may change them."""
 
     stamps: Mapping[str, Stamp] = field(repr=False)
     ways: Ways = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
     values: bytes = field(repr=False)
-    provenance: KeptProvenance = field(repr=False)
+    provenance: CachedProvenance = field(repr=False)
     facts: _Facts = field(repr=False)
     size: int
 
@@ -64,7 +65,7 @@ class _Entry:
             documents=documents,
             provenance=self.provenance,
             diagnostics=diagnostics,
-            sources=KeptTexts(self.sources, self.stamps),
+            sources=CachedTexts(self.sources, self.stamps),
             dependency_names=frozenset(self.stamps),
             printed=printed,
             dialect=dialect,
@@ -76,29 +77,29 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What was said of a program that is wrong, the texts it points into, and the paths that it rests on."""
+    """The diagnostics of a program that failed, the texts they point into, and the paths they rest on."""
 
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, str]
     dependency_names: frozenset[str]
 
 
-class KeptResults:
+class ResultCache:
     """The results in a store. Safe to share between threads."""
 
     def __init__(self, store: Store, secrets: SecretRules = BUILT_IN, clock: Clock = now) -> None:
         self._store, self._secrets, self._clock = store, secrets, clock
-        self._remembered = _Remembered()
+        self._memory = _Memory()
         self._digests = _Digests()
         self._facts: dict[bytes, _Facts] = {}
 
     def look_up(self, name: str) -> RunResult | None:
-        """The result of what was asked by this name; None when none is kept or something it rests on has changed."""
-        entry = self._remembered.get(name)
+        """The result cached under a request's name; None if there is none, or something it rests on has changed."""
+        entry = self._memory.get(name)
         if entry is not None:
             if hold(entry.stamps, entry.ways):
                 return entry.result()
-            self._remembered.forget(name)
+            self._memory.forget(name)
         data = self._store.read(name)
         if data is None:
             return None
@@ -108,18 +109,18 @@ class KeptResults:
         except BROKEN:
             return None
         if entry is not None:
-            self._remembered.put(name, entry)
+            self._memory.put(name, entry)
         return result
 
-    def keep(
+    def store(
         self,
         name: str,
-        asked: Asked,
+        request: RunRequest,
         result: RunResult,
         started: Moment,
         taken: Mapping[str, Stamp | None] | None = None,
     ) -> bool:
-        """Keeps the result of a run that began at `started`; answers whether it did.
+        """Caches the result of a run that began at `started`; returns whether it did.
 
         It does not where something the result rests on was written shortly before or meanwhile. `taken` are the stamps
         that the run took of what it was about to read.
@@ -137,26 +138,26 @@ class KeptResults:
         try:
             emitted = None if result.emitted is None else result.emitted()
             values = marshal.dumps((result.documents, emitted, result.printed, result.sort_keys))
-            places, told = packed(provenance), to_bytes(facts)
-            body = marshal.dumps((values, places, provenance.user_files, told))
+            places, packed_facts = packed(provenance), to_bytes(facts)
+            body = marshal.dumps((values, places, provenance.user_files, packed_facts))
         except ValueError:  # nested too deeply
             return False
         files = None
-        says = f"{result.documents!r} {result.printed} {[each.message for each in result.diagnostics]!r}"
-        if any(map(self._secrets.suggests, provenance.givers)) or self._secrets.may_be_in(says):
+        text = f"{result.documents!r} {result.printed} {[each.message for each in result.diagnostics]!r}"
+        if any(map(self._secrets.suggests, provenance.givers)) or self._secrets.may_be_in(text):
             files = tuple(path for path in own if path in result.sources or os.path.isfile(path))
             key = key_from(name, files, self._digests.taken(stamps))
-            if key is None or asked.given():
+            if key is None or request.private_options():
                 return False
             body = seal(body, key)
         ways = Leads().ways(stamps)
         data = marshal.dumps((stamps, ways, sources, files, body))
-        kept = KeptProvenance(places, provenance.user_files)
-        self._remembered.put(name, _Entry(stamps, ways, sources, values, kept, facts, len(data)))
+        cached = CachedProvenance(places, provenance.user_files)
+        self._memory.put(name, _Entry(stamps, ways, sources, values, cached, facts, len(data)))
         return self._store.write(name, data)
 
-    def failure(self, name: str) -> Failure | None:
-        """What was said of what was asked by this name; None as in `look_up`."""
+    def look_up_failure(self, name: str) -> Failure | None:
+        """The failure cached under a request's name; None as in `look_up`."""
         data = self._store.read(_failed(name))
         if data is None:
             return None
@@ -166,21 +167,21 @@ class KeptResults:
             body = None if key is None else opened(body, key)
             if body is None:
                 return None
-            sources, told = marshal.loads(body)
-            return Failure(from_bytes(told, _MODULES), dict(KeptTexts(sources, stamps)), frozenset(stamps))
+            sources, diagnostics = marshal.loads(body)
+            return Failure(from_bytes(diagnostics, _MODULES), dict(CachedTexts(sources, stamps)), frozenset(stamps))
         except (*BROKEN, SourceChanged):
             return None
 
-    def keep_failure(
+    def store_failure(
         self,
         name: str,
-        asked: Asked,
+        request: RunRequest,
         failure: Failure,
         started: Moment,
         taken: Mapping[str, Stamp | None] | None = None,
     ) -> bool:
-        """Keeps what was said of a program by its files alone; see `keep`."""
-        if asked.given():
+        """Caches the diagnostics of a program that its files alone cause; see `store`."""
+        if request.private_options():
             return False
         stamps = settled(sorted(failure.dependency_names), started, taken, self._clock)
         if stamps is None or not failure.sources.keys() <= stamps.keys():
@@ -203,25 +204,25 @@ class KeptResults:
             if body is None:
                 return None
         values, places, user_files, facts = marshal.loads(body)
-        provenance = KeptProvenance(places, user_files)
-        return _Entry(stamps, ways, sources, values, provenance, self._known(facts), len(data))
+        provenance = CachedProvenance(places, user_files)
+        return _Entry(stamps, ways, sources, values, provenance, self._unpacked(facts), len(data))
 
-    def _known(self, facts: bytes) -> _Facts:
-        """What most results of a repository have in common."""
-        known = self._facts.get(facts)
-        if known is None:
+    def _unpacked(self, facts: bytes) -> _Facts:
+        """The facts that these bytes are. Most results of a repository have the same, so they are unpacked once."""
+        found = self._facts.get(facts)
+        if found is None:
             if len(self._facts) >= _MOST_FACTS:
                 self._facts.clear()
-            known = self._facts[facts] = from_bytes(facts, _MODULES)
-        return known
+            found = self._facts[facts] = from_bytes(facts, _MODULES)
+        return found
 
 
 def _failed(name: str) -> str:
     return f"failed-{name}"
 
 
-class _Remembered:
-    """Entries in memory, bounded by their bytes: the one used longest ago goes first."""
+class _Memory:
+    """Entries in memory, bounded by their bytes: the least recently used is evicted first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -240,7 +241,7 @@ class _Remembered:
             self._drop(name)
             self._entries[name] = entry
             self._bytes += entry.size
-            while self._bytes > _MOST_REMEMBERED:
+            while self._bytes > _MOST_IN_MEMORY:
                 self._drop(next(iter(self._entries)))
 
     def forget(self, name: str) -> None:
@@ -254,13 +255,13 @@ class _Remembered:
 
 
 class _Digests:
-    """Digests of what files say, each read once for all entries it is part of."""
+    """Digests of the contents of files, each read once for all entries it is part of."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Stamp, bytes]] = {}
 
     def taken(self, stamps: Mapping[str, Stamp]) -> Callable[[str], bytes | None]:
-        """A function that answers the digest of a file with one of these stamps, None for what cannot be read.
+        """A function from a file with one of these stamps to its digest, None for what cannot be read.
 
         A file that is written between its stamp and its reading has a digest which opens nothing; the next stamp is
         another.
