@@ -526,22 +526,22 @@ def _settings(
     memo: Memo,
 ) -> tuple[Settings, dict[str, str]]:
     """The settings merged, and for each option the file that gave it its value; "" for settings without a file."""
-    asking = reading(memo, file_system.read_text)
+    request = reading(memo, file_system.read_text)
     given = [
         (item, "")
         if isinstance(item, Settings)
-        else (load_settings(os.path.join(folder, item), file_system, shown_as=item, asking=asking), item)
+        else (load_settings(os.path.join(folder, item), file_system, shown_as=item, request=request), item)
         for item in settings
     ]
     merged = merge_settings(item for item, _ in given)
     if not files and not merged.files:
         default = default_settings_file(folder, file_system)
         if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
-            found = load_settings(default, file_system, asking=asking)
+            found = load_settings(default, file_system, request=request)
             given.insert(0, (found, os.path.basename(default)))
             merged = merge_settings(item for item, _ in given)
         root = find_root(folder, file_system) if default is None else None
-        profile = profile_run(root, file_system, asking) if root is not None else None
+        profile = profile_run(root, file_system, request) if root is not None else None
         if profile is not None:
             given.insert(0, (profile.settings, MANIFEST_NAME))
             merged = merge_settings(item for item, _ in given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import KclError
 from kcl.evaluator.prepared import Prepared
-from kcl.loader.known import PACKAGE
+from kcl.loader.queries import PACKAGE
 from kcl.loader.texts import PARSED
 from kcl.memo.inputs import Clock, now
 from kcl.memo.queries import Memo

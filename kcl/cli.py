@@ -244,9 +244,10 @@ def _run(
     files, texts = list(arguments.files), {}
     if files == ["-"]:
         files, texts = [_STDIN_NAME], {_STDIN_NAME: stdin.read()}
-    asking = None if cache is None else reading(cache.memo, file_system.read_text)
+    request = None if cache is None else reading(cache.memo, file_system.read_text)
     given = [
-        load_settings(os.path.join(cwd, name), file_system, shown_as=name, asking=asking) for name in arguments.setting
+        load_settings(os.path.join(cwd, name), file_system, shown_as=name, request=request)
+        for name in arguments.setting
     ]
     folder = cwd
     profile = None if given else _profile(files, cwd, file_system)

@@ -18,28 +18,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kcl.cache.entries import Entries
-    from kcl.memo.queries import Asking, Instead, Query
+    from kcl.memo.queries import Override, Query, Request
     from kcl.secrecy.rules import SecretRules
 
 V = TypeVar("V", Settings, Manifest)
 _MODULES: Final = ("kcl.diagnostics.", "kcl.loader.")
 
 
-def answers_by_text(entries: Entries, secrets: SecretRules) -> dict[Query[Any, Any], Instead]:
+def answers_by_text(entries: Entries, secrets: SecretRules) -> dict[Query[Any, Any], Override]:
     """Who answers instead, by query."""
 
-    def settings(asking: Asking, key: tuple[str, str], read: Callable[[Asking, tuple[str, str]], Settings]) -> Settings:
-        return _said(entries, secrets, Settings, key[0], asking, partial(read, asking, key))
+    def settings(
+        request: Request, key: tuple[str, str], read: Callable[[Request, tuple[str, str]], Settings]
+    ) -> Settings:
+        return _said(entries, secrets, Settings, key[0], request, partial(read, request, key))
 
-    def manifest(asking: Asking, path: str, read: Callable[[Asking, str], Manifest]) -> Manifest:
-        return _said(entries, secrets, Manifest, path, asking, partial(read, asking, path))
+    def manifest(request: Request, path: str, read: Callable[[Request, str], Manifest]) -> Manifest:
+        return _said(entries, secrets, Manifest, path, request, partial(read, request, path))
 
     return {SETTINGS: settings, MANIFEST: manifest}
 
 
-def _said(entries: Entries, secrets: SecretRules, kind: type[V], path: str, asking: Asking, read: Callable[[], V]) -> V:
+def _said(
+    entries: Entries, secrets: SecretRules, kind: type[V], path: str, request: Request, read: Callable[[], V]
+) -> V:
     """What a file with this text said to a process before, else what it says, kept for those to come."""
-    text = asking.look(TEXT, path)
+    text = request.read(TEXT, path)
     name = entry_name("said", kind.__name__, path, text)
     data = entries.read(name)
     if data is not None:

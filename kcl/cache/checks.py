@@ -25,7 +25,7 @@ from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaIn
 if TYPE_CHECKING:
     from kcl.cache.entries import Entries
     from kcl.loader.program import Module, Package
-    from kcl.memo.queries import Asking
+    from kcl.memo.queries import Request
     from kcl.semantic.checked import Key
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.semantic.")
@@ -33,21 +33,21 @@ _CONSTANT_NAMES: Final = {id(constant): name for name, constant in CONSTANTS.ite
 """They are compared by identity, so they are written by name."""
 
 
-def checked(entries: Entries, asking: Asking, key: Key, check: Callable[[Asking, Key], Checked]) -> Checked:
+def checked(entries: Entries, request: Request, key: Key, check: Callable[[Request, Key], Checked]) -> Checked:
     """A package as it was checked for a process before, else as it is checked now, and kept for those to come."""
     if key[2] == MAIN_PACKAGE:  # which somebody is editing: not for the disk
-        return check(asking, key)
-    package, found, is_whole = imports(asking, CHECKED, key)
+        return check(request, key)
+    package, found, is_whole = imports(request, CHECKED, key)
     kinds = {each.kind for module in package.modules for each in module.imports.values()}
     if not is_whole or ImportKind.PLUGIN in kinds:
-        return check(asking, key)
+        return check(request, key)
     shown = [(each.path, each.interface) for each in found]
     name = entry_name("checked", key[0], key[2], texts(package), shown)
     data = entries.read(name)
     known = None if data is None else _read(data, package, found)
     if known is not None:
         return known
-    made = check(asking, key)
+    made = check(request, key)
     if not made.findings or all(map(_is_whole, package.modules)):
         entries.note(name, lambda: _content(made))
     return made

@@ -11,7 +11,7 @@ from kcl.compiler import generated
 from kcl.compiler.source import compiled
 from kcl.evaluator.runtime import Compiling
 from kcl.loader.program import MAIN_PACKAGE
-from kcl.memo.queries import Asking, Codec, Memo, Query
+from kcl.memo.queries import Codec, Memo, Query, Request
 
 _Text = tuple[str, str, str]
 """As `compiled` takes it."""
@@ -23,12 +23,12 @@ def compiling(plain: Compiling, memo: Memo) -> Compiling:
     def code_of(text: str, package: str, of: str) -> CodeType:
         if package == MAIN_PACKAGE:  # which somebody is editing: not for the disk
             return compiled(text, package, of)
-        return memo.ask(CODE, (text, package, of))
+        return memo.get(CODE, (text, package, of))
 
     return generated(plain.after, plain.after_again, code_of)
 
 
-def _compiled(asking: Asking, key: _Text) -> CodeType:
+def _compiled(request: Request, key: _Text) -> CodeType:
     return compiled(*key)
 
 

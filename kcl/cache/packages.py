@@ -11,7 +11,7 @@ from typing import Final
 from kcl.cache.entries import entry_name
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.diagnostics import Span
-from kcl.loader.known import Known, PackageKey
+from kcl.loader.queries import LoadedPackage, PackageKey
 from kcl.loader.texts import PARSED, TEXT
 from kcl.memo.queries import Codec, Memo
 
@@ -24,21 +24,21 @@ def _name(key: PackageKey) -> str:
     return entry_name("parsed", place, dedent, root, sorted(externals))
 
 
-def _to_bytes(known: Known) -> bytes:
+def _to_bytes(known: LoadedPackage) -> bytes:
     return to_bytes(known, {Span: _reduced_span})
 
 
-def _from_bytes(data: bytes) -> Known:
+def _from_bytes(data: bytes) -> LoadedPackage:
     try:
         known = from_bytes(data, _MODULES)
     except BROKEN:
         known = None
-    if not isinstance(known, Known):
+    if not isinstance(known, LoadedPackage):
         raise ValueError("no package")
     return known
 
 
-def _seed_trees(memo: Memo, key: PackageKey, known: Known) -> None:
+def _seed_trees(memo: Memo, key: PackageKey, known: LoadedPackage) -> None:
     for module in known.package.modules:
         parsed = (module.source, module.tree, ())
         memo.seed(PARSED, (module.name, key[1]), parsed, (TEXT, module.name, module.source.text))
@@ -48,4 +48,4 @@ def _reduced_span(span: Span) -> object:
     return Span, (span.path, span.start, span.end)
 
 
-PACKAGES: Final[Codec[PackageKey, Known]] = Codec(_name, _to_bytes, _from_bytes, _seed_trees)
+PACKAGES: Final[Codec[PackageKey, LoadedPackage]] = Codec(_name, _to_bytes, _from_bytes, _seed_trees)

@@ -15,7 +15,7 @@ from kcl.evaluator.schema_lowering import literal_default
 from kcl.evaluator.statements import Assigning
 from kcl.evaluator.value import UNDEFINED, Value
 from kcl.loader.program import ImportKind, Package
-from kcl.memo.queries import Asking, Query
+from kcl.memo.queries import Query, Request
 from kcl.syntax import ast
 
 _CREATORS: Final = (ast.SchemaExpr, ast.Call)
@@ -135,7 +135,7 @@ def _is_silent(call: ast.Call, module: ModuleContext, attributes: Container[str]
 def _showing(module: ModuleContext, path: str) -> frozenset[str]:
     program = module.runtime.program
     package = program.main if path == program.main.path else program.packages.get(path)
-    return frozenset() if package is None else module.runtime.memo.ask(_SHOWING, package)
+    return frozenset() if package is None else module.runtime.memo.get(_SHOWING, package)
 
 
 def _imported_names(node: ast.Node | None, module: ModuleContext) -> Iterator[tuple[str, str]]:
@@ -156,7 +156,7 @@ def _imported_names(node: ast.Node | None, module: ModuleContext) -> Iterator[tu
                 pass
 
 
-def _variables_that_show(asking: Asking, package: Package) -> frozenset[str]:
+def _variables_that_show(request: Request, package: Package) -> frozenset[str]:
     """The variables of a package that make instances or print when they are computed, by others of it as well."""
     reads: dict[str, set[str]] = {}
     showing: set[str] = set()

@@ -21,7 +21,7 @@ from kcl.evaluator.packages import File, imports_of, prepared_files
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
 from kcl.evaluator.value import Library, SchemaInstance, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Module, Package, Program
-from kcl.memo.queries import Asking, Memo, Query
+from kcl.memo.queries import Memo, Query, Request
 from kcl.records import dataclass, field
 
 _MOST_SITES: Final = 100_000
@@ -221,14 +221,14 @@ def _shown(options: Mapping[str, Value]) -> str:
 
 def without_plugins(program: Program, memo: Memo) -> bool:
     """Whether no file imports a plugin, whose functions live in processes that end with the run."""
-    return not memo.ask(_IMPORTED_HAVE_PLUGINS, program.imported) and not _has_plugins(program.main)
+    return not memo.get(_IMPORTED_HAVE_PLUGINS, program.imported) and not _has_plugins(program.main)
 
 
 def _has_plugins(package: Package) -> bool:
     return any(imported.kind is ImportKind.PLUGIN for module in package.modules for imported in module.imports.values())
 
 
-def _imported_have_plugins(asking: Asking, imported: Imported) -> bool:
+def _imported_have_plugins(request: Request, imported: Imported) -> bool:
     return any(map(_has_plugins, imported.packages.values()))
 
 

@@ -19,7 +19,7 @@ from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.scopes import PackageScope
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import Import, Imported, Module, Package, Program
-from kcl.memo.queries import Asking, Memo, Query
+from kcl.memo.queries import Memo, Query, Request
 from kcl.records import dataclass, field, replace
 from kcl.syntax import ast
 
@@ -88,11 +88,11 @@ _ASKING: Final = re.compile(r"\.[\s\\]*instances\b")
 """How a program comes by the instances of a schema; other texts that look so make no difference but in time."""
 
 
-def _ask_for_instances(asking: Asking, imported: Imported) -> bool:
-    return any(asking.ask(_MAY_ASK, package) for package in imported.packages.values())
+def _ask_for_instances(request: Request, imported: Imported) -> bool:
+    return any(request.get(_MAY_ASK, package) for package in imported.packages.values())
 
 
-def _may_ask(asking: Asking, package: Package) -> bool:
+def _may_ask(request: Request, package: Package) -> bool:
     return _names_instances(package)
 
 
@@ -138,7 +138,7 @@ class Runtime:
         self.program = program
         self.options = options
         self.compiling = compiling
-        self.records_instances = self.memo.ask(_ASK_FOR_INSTANCES, program.imported) or _names_instances(program.main)
+        self.records_instances = self.memo.get(_ASK_FOR_INSTANCES, program.imported) or _names_instances(program.main)
         self.forget_values(but)
 
     def forget_values(self, but: Container[str] = ()) -> None:

@@ -16,28 +16,28 @@ from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.folders import Found, PackageFolders, package_files
-from kcl.loader.known import (
+from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
+from kcl.loader.profile import entry_names
+from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
+from kcl.loader.queries import (
+    IMPORT_TARGET,
     IMPORTED,
     LEAD,
     ODD_STAMP,
     PACKAGE,
-    PLACE,
     STAMP,
     Files,
-    Known,
-    KnownImports,
+    ImportKey,
+    ImportTarget,
+    LoadedImports,
+    LoadedPackage,
     PackageKey,
-    Place,
-    Sought,
     Surroundings,
 )
-from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
-from kcl.loader.profile import entry_names
-from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
 from kcl.loader.texts import PARSED, TEXT, reading
 from kcl.memo.inputs import Leads
-from kcl.memo.queries import Asking, Memo
+from kcl.memo.queries import Memo, Request
 from kcl.records import dataclass, field, replace
 from kcl.source import FileSystem, OutsideBounds, is_normal
 from kcl.syntax import ast
@@ -159,10 +159,10 @@ class _Loader:
         self._dedent = not manifest.expects_before_0_5 if wanted is None else wanted
         entries = self._entries(names)
         self._main_files = tuple(path for entry in entries for path in entry.files)
-        asking = self._asking()
-        modules = tuple(module for entry in entries for module in self._modules(entry, self._files, asking))
+        request = self._new_request()
+        modules = tuple(module for entry in entries for module in self._modules(entry, self._files, request))
         main = Package(MAIN_PACKAGE, os.path.dirname(self._main_files[0]), modules)
-        known = asking.ask(IMPORTED, (tuple(self._files.imported), self._dedent, self._surroundings))
+        known = request.get(IMPORTED, (tuple(self._files.imported), self._dedent, self._surroundings))
         imported = known.imported
         self._files.add(known.files)
         self._report_cycles()
@@ -320,27 +320,27 @@ class _Loader:
 
     # ---------------------------------------------------------------- packages and modules
 
-    def _asking(self) -> Asking:
-        """A request for packages, which looks with the eyes of this load.
+    def _new_request(self) -> Request:
+        """A request for packages, with inputs as this load sees them.
 
-        Where packages are held against checksums that is done in every load, and nothing of an earlier one is taken.
+        Packages that need checksums are verified in every load, so nothing cached by an earlier one is used for those.
         """
         needs_sums = self._request.needs_sums
         is_checked = any(each.is_checked(needs_sum=needs_sums) for each in self._dependencies.values())
-        asking = (Memo() if is_checked else self._memo).asking()
+        request = (Memo() if is_checked else self._memo).request()
         texts, stamp, stamps = self._texts, self._fs.stamp, self._fs.stamps
-        asking.see(ODD_STAMP, stamp)
-        asking.see(LEAD, self._folders.leads.of)
+        request.provide_input(ODD_STAMP, stamp)
+        request.provide_input(LEAD, self._folders.leads.of)
         if texts:
-            asking.see(STAMP, lambda path: texts[path] if path in texts else stamp(path))
+            request.provide_input(STAMP, lambda path: texts[path] if path in texts else stamp(path))
         else:
-            asking.see(STAMP, stamp, stamps)
-        asking.work_out(PLACE, self._place)
-        asking.work_out(PACKAGE, self._package)
-        asking.work_out(IMPORTED, self._imported_packages)
-        return asking
+            request.provide_input(STAMP, stamp, stamps)
+        request.provide(IMPORT_TARGET, self._place)
+        request.provide(PACKAGE, self._package)
+        request.provide(IMPORTED, self._imported_packages)
+        return request
 
-    def _imported_packages(self, asking: Asking, key: tuple[tuple[Found, ...], bool, Surroundings]) -> KnownImports:
+    def _imported_packages(self, request: Request, key: tuple[tuple[Found, ...], bool, Surroundings]) -> LoadedImports:
         """All packages that files import which import these, one after the other."""
         told = len(self._diagnostics)
         packages: dict[str, Package] = {}
@@ -355,49 +355,51 @@ class _Loader:
                 continue
             members.setdefault(found.path, set()).update(found.files)
             earlier = packages.get(found.path)
-            known = asking.ask(PACKAGE, (found, *key[1:]))
+            known = request.get(PACKAGE, (found, *key[1:]))
             packages[found.path] = known.package if earlier is None else _merged(earlier, known.package)
             pending += known.files.imported
             files.add(known.files)
         if told != len(self._diagnostics):
-            asking.keep_nothing()
-        return KnownImports(Imported(packages), files)
+            request.discard()
+        return LoadedImports(Imported(packages), files)
 
-    def _package(self, asking: Asking, key: PackageKey) -> Known:
+    def _package(self, request: Request, key: PackageKey) -> LoadedPackage:
         """A package. It is not kept if something is wrong with it, which is told as it comes up."""
         found, files = key[0], Files()
         for path in found.files:
-            _look(asking, path)
-        return Known(Package(found.path, found.directory, self._modules(found, files, asking)), files)
+            _look(request, path)
+        return LoadedPackage(Package(found.path, found.directory, self._modules(found, files, request)), files)
 
-    def _modules(self, found: Found, files: Files, asking: Asking) -> tuple[Module, ...]:
-        modules = (self._module(path, found, files, asking) for path in found.files)
+    def _modules(self, found: Found, files: Files, request: Request) -> tuple[Module, ...]:
+        modules = (self._module(path, found, files, request) for path in found.files)
         return tuple(module for module in modules if module is not None)
 
-    def _module(self, path: str, package: Found, files: Files, asking: Asking) -> Module | None:
+    def _module(self, path: str, package: Found, files: Files, request: Request) -> Module | None:
         files.looked_at.add(path)
         try:
-            text = self._code.look(TEXT, path)
+            text = self._code.read(TEXT, path)
         except (OSError, UnicodeDecodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
             notes = (_NO_TEXT,) if isinstance(problem, UnicodeDecodeError) else ()
-            self._tell(asking, error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None, notes=notes))
+            self._tell(request, error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None, notes=notes))
             return None
         files.sources[path] = text
-        source, tree, diagnostics = self._code.ask(PARSED, (path, self._dedent))
+        source, tree, diagnostics = self._code.get(PARSED, (path, self._dedent))
         if diagnostics:
-            self._tell(asking, *diagnostics)
+            self._tell(request, *diagnostics)
         imports: dict[str, Import] = {}
         targets: dict[int, str] = {}
         for statement in tree.body:
             if isinstance(statement, ast.Import):
-                resolved = self._import(statement, path, package, files, asking)
+                resolved = self._import(statement, path, package, files, request)
                 if resolved is not None:
                     imports[resolved.alias] = resolved
                     targets[statement.start] = resolved.package
         return Module(path, source, tree, imports, targets)
 
-    def _import(self, statement: ast.Import, path: str, package: Found, files: Files, asking: Asking) -> Import | None:
+    def _import(
+        self, statement: ast.Import, path: str, package: Found, files: Files, request: Request
+    ) -> Import | None:
         if statement.level == 0:
             head = statement.names[0] if statement.names else ""
             if head == _PLUGIN_PREFIX:
@@ -406,47 +408,47 @@ class _Loader:
                 return Import(statement.name, head, ImportKind.SYSTEM, statement)
         span = Span(path, statement.start, statement.end)
         try:
-            place = self._found_place(statement, path, package, asking)
+            place = self._found_place(statement, path, package, request)
         except OutsideBounds as problem:
             raise KclError(tuple(replace(each, primary=span) for each in problem.diagnostics)) from None
         files.looked_at |= place.looked_at
         found = place.found
         if found is None:
             if statement.level or statement.names[0] not in self._refused:
-                self._tell(asking, self._not_found(statement, path, package, span))
+                self._tell(request, self._not_found(statement, path, package, span))
             return None
         files.importers.setdefault(path, []).append((found, span))
         files.imported[found] = None
         return Import(statement.name, found.path, ImportKind.PACKAGE, statement)
 
-    def _found_place(self, statement: ast.Import, path: str, package: Found, asking: Asking) -> Place:
+    def _found_place(self, statement: ast.Import, path: str, package: Found, request: Request) -> ImportTarget:
         """Where an import leads. What stands in the way is reported at the first import that it does."""
         span = Span(path, statement.start, statement.end)
         start = os.path.dirname(path) if statement.level else package.root
         external = None if statement.level else self._external(statement.names[0], span)
         if not statement.level and statement.names[0] in self._refused:
-            self._tell(asking)  # another load may find it
+            self._tell(request)  # another load may find it
         names = tuple(statement.names)
-        place = asking.ask(PLACE, (start, statement.level, names, package.root, package.prefix, external))
+        place = request.get(IMPORT_TARGET, (start, statement.level, names, package.root, package.prefix, external))
         if place.is_ambiguous:
             message = f"the `{statement.path}` is found multiple times in the current package and vendor package"
             is_new = (start, names) not in self._ambiguous
             self._ambiguous.add((start, names))
-            self._tell(asking, *([error(Code.CANNOT_FIND_MODULE, message, span)] if is_new else ()))
+            self._tell(request, *([error(Code.CANNOT_FIND_MODULE, message, span)] if is_new else ()))
         return place
 
-    def _tell(self, asking: Asking, *findings: Diagnostic) -> None:
+    def _tell(self, request: Request, *findings: Diagnostic) -> None:
         """Reports what is wrong, so that the answer under way is no longer a mere function of what it asks for."""
         self._diagnostics += findings
-        asking.keep_nothing()
+        request.discard()
 
-    def _place(self, asking: Asking, sought: Sought) -> Place:
+    def _place(self, request: Request, sought: ImportKey) -> ImportTarget:
         """Of a name that has two meanings the package of the program wins."""
         looked_at: set[str] = set()
 
         def look(path: str) -> None:
             looked_at.add(path)
-            _look(asking, path)
+            _look(request, path)
 
         start, level, names, root, prefix, external = sought
         for _ in range(level - 1):
@@ -462,8 +464,8 @@ class _Loader:
             other = self._folders.outside(".".join(names), there, external, f"{names[0]}.", look)
         found = own or other
         for file in () if found is None else found.files:
-            _look_where_it_lies(asking, file)
-        return Place(found, own is not None and other is not None, frozenset(looked_at))
+            _look_where_it_lies(request, file)
+        return ImportTarget(found, own is not None and other is not None, frozenset(looked_at))
 
     def _not_found(self, statement: ast.Import, path: str, package: Found, span: Span) -> Diagnostic:
         dotted = statement.path
@@ -547,16 +549,16 @@ def _given(texts: Mapping[str, str], file_system: FileSystem) -> Callable[[str],
     return lambda path: texts[path] if path in texts else file_system.read_text(path)
 
 
-def _look(asking: Asking, path: str) -> None:
+def _look(request: Request, path: str) -> None:
     """Notes that an answer rests on what is, or is not, at a path."""
-    asking.look(STAMP if is_normal(path) else ODD_STAMP, path)
-    _look_where_it_lies(asking, path)
+    request.read(STAMP if is_normal(path) else ODD_STAMP, path)
+    _look_where_it_lies(request, path)
 
 
-def _look_where_it_lies(asking: Asking, path: str) -> None:
-    asking.look(LEAD, os.path.dirname(path))
+def _look_where_it_lies(request: Request, path: str) -> None:
+    request.read(LEAD, os.path.dirname(path))
     if os.path.islink(path):
-        asking.look(LEAD, path)
+        request.read(LEAD, path)
 
 
 def _merged(first: Package, second: Package) -> Package:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kcl.diagnostics import Code, KclError, Span, error
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source, oci_place
 from kcl.loader.texts import TEXT, reading
-from kcl.memo.queries import Asking, Memo, Query
+from kcl.memo.queries import Memo, Query, Request
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.source import FileSystem
@@ -91,26 +91,26 @@ def find_root(start: str, file_system: FileSystem) -> str | None:
         folder = parent
 
 
-def read_manifest(folder: str, file_system: FileSystem, asking: Asking | None = None) -> Manifest:
+def read_manifest(folder: str, file_system: FileSystem, request: Request | None = None) -> Manifest:
     """The kcl.mod of `folder`. Raises KclError with the place when it is not TOML of the right shape.
 
-    `asking` reads instead of the file system.
+    `request` reads instead of the file system.
     """
     path = os.path.join(folder, MANIFEST_NAME)
     if not file_system.is_file(path):
         return Manifest(None)
-    asking = asking or reading(Memo(), file_system.read_text)
+    request = request or reading(Memo(), file_system.read_text)
     try:
-        text = asking.look(TEXT, path)
+        text = request.read(TEXT, path)
     except (OSError, UnicodeDecodeError) as problem:
         raise KclError((error(Code.INVALID_SETTINGS, f"cannot read {path}: {problem}", None),)) from None
     if not text.strip():
         return Manifest(path)
-    return asking.ask(MANIFEST, path)
+    return request.get(MANIFEST, path)
 
 
-def _manifest(asking: Asking, path: str) -> Manifest:
-    return _Reading(path, os.path.dirname(path), asking.look(TEXT, path)).manifest()
+def _manifest(request: Request, path: str) -> Manifest:
+    return _Reading(path, os.path.dirname(path), request.read(TEXT, path)).manifest()
 
 
 MANIFEST: Final = Query("manifest", _manifest)

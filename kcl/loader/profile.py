@@ -6,7 +6,7 @@ import os.path
 
 from kcl.loader.manifest import Manifest, read_manifest
 from kcl.loader.settings import Settings, load_settings, merge_settings, parse_argument
-from kcl.memo.queries import Asking
+from kcl.memo.queries import Request
 from kcl.records import dataclass
 from kcl.source import FileSystem
 
@@ -23,9 +23,9 @@ class ProfileRun:
     settings: Settings
 
 
-def profile_run(folder: str, file_system: FileSystem, asking: Asking | None = None) -> ProfileRun | None:
+def profile_run(folder: str, file_system: FileSystem, request: Request | None = None) -> ProfileRun | None:
     """What the kcl.mod in `folder` says is run; None when it names no entries. Raises KclError."""
-    manifest = read_manifest(folder, file_system, asking)
+    manifest = read_manifest(folder, file_system, request)
     profile = manifest.profile
     if not profile.entries:
         return None
@@ -37,7 +37,7 @@ def profile_run(folder: str, file_system: FileSystem, asking: Asking | None = No
         sort_keys=profile.sort_keys,
     )
     named = [name for name in _named(folder, manifest) if _is_settings(name)]
-    loaded = [load_settings(name, file_system, asking=asking) for name in named]
+    loaded = [load_settings(name, file_system, request=request) for name in named]
     return ProfileRun(folder, entry_names(folder, manifest), merge_settings([*loaded, said]))
 
 

@@ -11,7 +11,7 @@ from kcl.bounds import check_depth, check_json
 from kcl.diagnostics import Code, KclError, error
 from kcl.loader.texts import TEXT, reading
 from kcl.loader.yaml_text import YamlError, load_yaml
-from kcl.memo.queries import Asking, Memo, Query
+from kcl.memo.queries import Memo, Query, Request
 from kcl.patterns import pattern
 from kcl.records import dataclass, field, fields, replace
 from kcl.source import FileSystem
@@ -58,25 +58,25 @@ class Settings:
 
 
 def load_settings(
-    path: str, file_system: FileSystem, *, shown_as: str | None = None, asking: Asking | None = None
+    path: str, file_system: FileSystem, *, shown_as: str | None = None, request: Request | None = None
 ) -> Settings:
     """Reads one settings file. Unknown keys are ignored, as officially. Raises KclError.
 
-    `shown_as` is how messages name the file; by default its path. `asking` reads instead of the file system.
+    `shown_as` is how messages name the file; by default its path. `request` reads instead of the file system.
     """
     shown = shown_as or path
-    asking = asking or reading(Memo(), file_system.read_text)
+    request = request or reading(Memo(), file_system.read_text)
     try:
-        asking.look(TEXT, path)
+        request.read(TEXT, path)
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise _failure(f"Failed to load '{shown}', {reason}") from None
-    return asking.ask(SETTINGS, (path, shown))
+    return request.get(SETTINGS, (path, shown))
 
 
-def _read(asking: Asking, key: tuple[str, str]) -> Settings:
+def _read(request: Request, key: tuple[str, str]) -> Settings:
     path, shown = key
-    text = asking.look(TEXT, path)
+    text = request.read(TEXT, path)
     try:
         data = load_yaml(text)
     except YamlError as problem:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kcl.diagnostics import Diagnostic
-from kcl.memo.queries import Asking, Input, Memo, Query
+from kcl.memo.queries import Input, Memo, Query, Request
 from kcl.source import SourceFile
 from kcl.syntax import ast
 
@@ -17,18 +17,18 @@ TEXT: Final[Input[str, str]] = Input("text")
 """Of a file, by its path."""
 
 
-def reading(memo: Memo, read_text: Callable[[str], str]) -> Asking:
+def reading(memo: Memo, read_text: Callable[[str], str]) -> Request:
     """A request that reads texts so, each once. What cannot be read raises OSError or UnicodeDecodeError."""
-    asking = memo.asking()
-    asking.see(TEXT, read_text)
-    return asking
+    request = memo.request()
+    request.provide_input(TEXT, read_text)
+    return request
 
 
-def _parsed(asking: Asking, key: tuple[str, bool]) -> Parsed:
+def _parsed(request: Request, key: tuple[str, bool]) -> Parsed:
     from kcl.syntax import parse  # nothing else here needs the parse tables
 
     path, dedent = key
-    source = SourceFile(path, asking.look(TEXT, path))
+    source = SourceFile(path, request.read(TEXT, path))
     result = parse(source, dedent=dedent)
     return source, result.module, tuple(result.diagnostics)
 

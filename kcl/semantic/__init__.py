@@ -6,7 +6,7 @@ A checker walks every package once, its imports first, and gives each expression
 codes, texts, places and the order of the official compiler. `State` is what the walk knows at a moment; each class
 above it adds one concern: `names`, `assignability`, `operators`, `calls`, `configurations`, `expressions`,
 `statements`, `schemas`, `packages`. Which packages are walked is for the memo to say (`checked`), by what they show
-each other (`interfaces`), and of a main package also which statements (`remembered`).
+each other (`interfaces`), and of a main package also which statements (`statement_cache`).
 Nothing here reads a file of the program or knows a value.
 """
 

@@ -1,13 +1,13 @@
-"""What the checker found of packages, as answers of the memo: each after the packages that it imports.
+"""The checker's queries: the findings of each package, checked after the packages that it imports.
 
-A package is checked again when its trees are others, or where its imports lead, or what they show (`interfaces`). One
-that was changed where others cannot see it keeps the answer it had, so who imports it is not checked again. Places
-that such an answer tells are those of an earlier text, and so may be those of a main package of which statements were
-not walked through (`remembered`). They are shown only where something is wrong. Then the same is asked once more, with
-the places of now (`EXACT`): what has moved, and what imports it, is walked again.
+A package is checked again when its trees have changed, or where its imports lead, or the interfaces of what it imports
+(`interfaces`). A change that other packages cannot see leaves the interface as it was, so importers are not checked
+again. The positions in such a cached answer may be those of an earlier text, and so may those of statements taken from
+`statement_cache`. Positions are shown only where something is wrong. Then the packages are queried once more, with
+current positions (`EXACT`): what has moved, and what imports it, is checked again.
 
-Packages that import each other in a circle find the names of those that are being checked as far as they are bound by
-then. What was found of them, and of who imports them, is of one request alone.
+Packages that import each other in a circle see the names that are bound in the others by then. The findings of these
+packages, and of their importers, are valid in one request alone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final
 from kcl.diagnostics import Diagnostic
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Module, Package, Program
 from kcl.memo.digest import blake2b
-from kcl.memo.queries import Asking, Input, Memo, Query, QueryCycle
+from kcl.memo.queries import Input, Memo, Query, QueryCycle, Request
 from kcl.records import astuple, dataclass, field
 from kcl.semantic.interfaces import interface
 from kcl.semantic.packages import Checker, import_statements
-from kcl.semantic.remembered import Remembered, remembering
 from kcl.semantic.scopes import Scope
+from kcl.semantic.statement_cache import CheckedStatements, unchecked
 
 if TYPE_CHECKING:
     from kcl.semantic.signatures import LibraryTypes
@@ -120,13 +120,13 @@ _TREE: Final[Input[str, ast.Module]] = Input("tree", operator.is_)
 CHECKED: Final[Query[Key, Checked]] = Query("checked", is_same=_shows_the_same)
 EXACT: Final[Query[Key, Checked]] = Query("checked with the places of now", is_same=operator.is_)
 """As `CHECKED`, places included."""
-REMEMBERED: Final[Query[tuple[How, str], Remembered]] = Query(
-    "statements of a file", lambda asking, key: remembering(asking.look(_TREE, key[1])), operator.is_
+CACHED_STATEMENTS: Final[Query[tuple[How, str], CheckedStatements]] = Query(
+    "statements of a file", lambda request, key: unchecked(request.read(_TREE, key[1])), operator.is_
 )
 """By how they are checked, and the path of a file of the main package."""
 
 
-def _imported_packages(asking: Asking, package: Package) -> tuple[str, ...]:
+def _imported_packages(request: Request, package: Package) -> tuple[str, ...]:
     imports = (each for module in package.modules for _, each in import_statements(module))
     return tuple(dict.fromkeys(each.package for each in imports if each and each.kind is ImportKind.PACKAGE))
 
@@ -135,16 +135,16 @@ _IMPORTED_BY: Final = Query("packages imported by a package", _imported_packages
 """Their paths, in the order of the statements."""
 
 
-def imports(asking: Asking, query: Query[Key, Checked], key: Key) -> tuple[Package, tuple[Checked, ...], bool]:
+def imports(request: Request, query: Query[Key, Checked], key: Key) -> tuple[Package, tuple[Checked, ...], bool]:
     """A package, those it imports as they were checked, and whether these are all: not if it imports itself."""
     how, root, path, files = key
-    package = asking.look(_PACKAGE, path) if files is None else asking.look(_MAIN, key)
+    package = request.read(_PACKAGE, path) if files is None else request.read(_MAIN, key)
     assert package is not None
     found: list[Checked] = []
     is_whole = True
-    for each in asking.ask(_IMPORTED_BY, package):
+    for each in request.get(_IMPORTED_BY, package):
         try:
-            found.append(asking.ask(query, (how, root, each, None)))
+            found.append(request.get(query, (how, root, each, None)))
         except QueryCycle:
             is_whole = False
     return package, tuple(found), is_whole and not any(each.package is None for each in found)
@@ -167,10 +167,10 @@ class Checking:
 
     def findings(self) -> list[Diagnostic]:
         """Everything that is wrong with the program, the packages in the order they are first imported."""
-        asking = self._asking()
-        if asking.ask(CHECKED, self._main).is_right:
+        request = self._new_request()
+        if request.get(CHECKED, self._main).is_right:
             return []
-        main = asking.ask(EXACT, self._main)
+        main = request.get(EXACT, self._main)
         in_use = packages_in_use(self._program, self._memo)
         findings: dict[Diagnostic, None] = {}
         for path, each in {**main.below, MAIN_PACKAGE: main}.items():
@@ -180,40 +180,40 @@ class Checking:
 
     def walk_main(self, checker: Checker) -> None:
         """Walks the main package once more, with another checker."""
-        package, found, _ = imports(self._asking(), CHECKED, self._main)
+        package, found, _ = imports(self._new_request(), CHECKED, self._main)
         checker.walk(package, Scope(checker.builtins), {each.path: each.scope for each in found})
 
-    def _asking(self) -> Asking:
-        program, asking = self._program, self._memo.asking()
-        asking.see(_PACKAGE, program.imported.packages.get)
-        asking.see(_MAIN, lambda key: program.main)
-        asking.see(_TREE, {each.source.path: each.tree for each in program.main.modules}.__getitem__)
-        asking.work_out(CHECKED, lambda asking, key: self._walked(asking, CHECKED, key))
-        asking.work_out(EXACT, self._exact)
-        return asking
+    def _new_request(self) -> Request:
+        program, request = self._program, self._memo.request()
+        request.provide_input(_PACKAGE, program.imported.packages.get)
+        request.provide_input(_MAIN, lambda key: program.main)
+        request.provide_input(_TREE, {each.source.path: each.tree for each in program.main.modules}.__getitem__)
+        request.provide(CHECKED, lambda request, key: self._walked(request, CHECKED, key))
+        request.provide(EXACT, self._exact)
+        return request
 
-    def _walked(self, asking: Asking, query: Query[Key, Checked], key: Key) -> Checked:
+    def _walked(self, request: Request, query: Query[Key, Checked], key: Key) -> Checked:
         """Walks a package after those that it imports."""
-        package, found, is_whole = imports(asking, query, key)
+        package, found, is_whole = imports(request, query, key)
         if not is_whole:
-            asking.keep_nothing()
+            request.discard()
         scopes = self._scopes[query]
         scopes.update((each.path, each.scope) for each in found)
         scope = scopes[package.path]
-        known = _seen_before(asking, key) if query is CHECKED else {}
+        known = _seen_before(request, key) if query is CHECKED else {}
         wrong, repeated = self._checker.walk(package, scope, scopes, known)
         return Checked(package.path, scope, wrong, found, None if repeated or not is_whole else package)
 
-    def _exact(self, asking: Asking, key: Key) -> Checked:
-        package, found, _ = imports(asking, EXACT, key)
-        checked = asking.ask(CHECKED, key)
+    def _exact(self, request: Request, key: Key) -> Checked:
+        package, found, _ = imports(request, EXACT, key)
+        checked = request.get(CHECKED, key)
         is_exact = checked.imports == found and checked.places == places(package, found) is not None
-        return checked if is_exact else self._walked(asking, EXACT, key)
+        return checked if is_exact else self._walked(request, EXACT, key)
 
 
-def _seen_before(asking: Asking, key: Key) -> dict[str, Remembered]:
-    """What is remembered of those files of a main package that are not seen for the first time."""
-    files = {path: asking.ask(REMEMBERED, (key[0], path)) for path in key[3] or ()}
+def _seen_before(request: Request, key: Key) -> dict[str, CheckedStatements]:
+    """The cached statements of those files of a main package that were checked before."""
+    files = {path: request.get(CACHED_STATEMENTS, (key[0], path)) for path in key[3] or ()}
     seen = {path: each for path, each in files.items() if each.is_seen}
     for each in files.values():
         each.is_seen = True
@@ -231,12 +231,12 @@ def packages_in_use(program: Program, memo: Memo | None = None) -> frozenset[str
     One that is only imported is not, as in the official compiler. What its files name is, all the same.
     """
     memo = memo or Memo()
-    named = memo.ask(_USED, program.main)
-    used = memo.ask(_USED_BY_IMPORTED, program.imported)
+    named = memo.get(_USED, program.main)
+    used = memo.get(_USED_BY_IMPORTED, program.imported)
     return (named | used | {MAIN_PACKAGE}) & program.packages.keys()
 
 
-def _named_by_file(asking: Asking, key: _Naming) -> frozenset[str]:
+def _named_by_file(request: Request, key: _Naming) -> frozenset[str]:
     text, imports = key
     return frozenset(package for alias, package in imports if _has_members_of(text, alias))
 
@@ -252,12 +252,12 @@ def _has_members_of(text: str, alias: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text) is not None
 
 
-def _used(asking: Asking, package: Package) -> frozenset[str]:
-    return frozenset[str]().union(*(asking.ask(_NAMED, _naming(module)) for module in package.modules))
+def _used(request: Request, package: Package) -> frozenset[str]:
+    return frozenset[str]().union(*(request.get(_NAMED, _naming(module)) for module in package.modules))
 
 
-def _used_by_imported(asking: Asking, imported: Imported) -> frozenset[str]:
-    return frozenset[str]().union(*(asking.ask(_USED, package) for package in imported.packages.values()))
+def _used_by_imported(request: Request, imported: Imported) -> frozenset[str]:
+    return frozenset[str]().union(*(request.get(_USED, package) for package in imported.packages.values()))
 
 
 def _naming(module: Module) -> _Naming:

@@ -9,16 +9,16 @@ passes, each over all of its files, and each may rely on what those before it ha
 2. Names of schemas and rules, each with an empty `SchemaInfo`. From here on a type may name any of them.
 3. Variables, exported ones that are assigned twice reported. Types are those of annotations, `any` where there is none,
    since values have not been looked at.
-4. Schemas are built, from their bases on: `_pending` holds those still to be built, and who needs one builds it on the
-   way. What is wrong with it is noted apart (`_built_findings`), since findings are reported in the order of the text
-   and not in that of need. A circle of bases shows by a schema that is met again while its own base is looked for.
-5. Variables again: annotations can now be told from their schemas. Then lambdas, whose parameters have types now.
+4. Schemas are built, from their bases on: `_pending` holds those still to be built, and the first that needs one
+   builds it. Its findings are collected apart (`_built_findings`), since findings are reported in the order of the text
+   and not of construction. A circle of bases is detected when a schema is met again while its base is being built.
+5. Variables again: annotations can now be resolved to schemas. Then lambdas, whose parameters have types now.
 6. Statements, in their order; here the types of variables become those of their values. Unifications of one name are
    joined before (`merge.find_merges`), entries of other files among them; each entry is checked with its own file open,
    for the sake of places and imports.
 
-The walk knows nothing of what was found before: which packages are checked, in which order, and when it is done again,
-is the memo's matter (`checked`).
+The checker knows nothing of earlier runs: which packages are checked, in which order, and when that is done again, is
+decided by the memo's queries (`checked`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from types import MappingProxyType
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
-from kcl.semantic.remembered import Remembered, effect, repeat, surroundings, words
 from kcl.semantic.schemas import Schemas
 from kcl.semantic.scopes import Binding, Kind, ModuleType, Scope, is_private
 from kcl.semantic.signatures import LibraryTypes
 from kcl.semantic.state import Rules
+from kcl.semantic.statement_cache import CheckedStatements, effect, repeat, surroundings, words
 from kcl.semantic.statements import mutable_note
 from kcl.semantic.types import ANY, FunctionType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
@@ -78,7 +78,7 @@ class Checker(Schemas):
         package: Package,
         scope: Scope,
         scopes: Mapping[str, Scope],
-        known: Mapping[str, Remembered] = MappingProxyType({}),
+        known: Mapping[str, CheckedStatements] = MappingProxyType({}),
     ) -> tuple[tuple[Diagnostic, ...], bool]:
         """Binds the names of a package in its scope; `scopes` are those of the packages it imports, by path.
 
@@ -92,23 +92,23 @@ class Checker(Schemas):
         self._declarations(bodies)
         for module, body in bodies:
             self._open(module)
-            remembered = known.get(module.source.path)
+            cached = known.get(module.source.path)
             for statement in body:
-                if remembered is not None and id(statement) in remembered.words:
-                    self._statement(statement, module, remembered)
+                if cached is not None and id(statement) in cached.words:
+                    self._statement(statement, module, cached)
                 else:
                     self.statement(statement)
         return tuple(self.findings), self._repeated
 
-    def _statement(self, statement: ast.Stmt, module: Module, remembered: Remembered) -> None:
+    def _statement(self, statement: ast.Stmt, module: Module, cached: CheckedStatements) -> None:
         """Checks a statement, or does what checking it did in surroundings that were alike."""
         key, scope, path = id(statement), self.scope, module.source.path
-        mentioned = remembered.words[key]
+        mentioned = cached.words[key]
         if mentioned is None:
-            mentioned = remembered.words[key] = words(statement)
+            mentioned = cached.words[key] = words(statement)
         imported = {name: self.modules[path, name] for name in mentioned & module.imports.keys()}
         now = surroundings(mentioned, scope, self.lambdas, self.declared, imported)
-        known = remembered.effects.get(key)
+        known = cached.effects.get(key)
         if known is not None and known.before.like(now):
             repeat(known, now, scope, self.declared)
             self._repeated = True
@@ -121,7 +121,7 @@ class Checker(Schemas):
             self.findings.setdefault(finding)
         done = None if found else effect(now, bindings, scope, size, self.declared)
         if done is not None:
-            remembered.effects[key] = done
+            cached.effects[key] = done
 
     def _bind_imports(self, package: Package, scope: Scope) -> None:
         """Binds what the files import."""

@@ -54,7 +54,7 @@ def _by_settings(path: str, folder: str, root: str | None, files: FileSystem, me
     if settings_file is None:
         return None
     try:
-        found = load_settings(settings_file, files, asking=reading(memo, files.read_text))
+        found = load_settings(settings_file, files, request=reading(memo, files.read_text))
     except KclError:  # what is wrong with it is said to those who run the stack
         return None
     return _unit_naming(path, folder, root, merge_settings([found]))

@@ -20,7 +20,7 @@ import pytest
 from kcl import api
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.cache.store import Store
-from kcl.loader.known import Known
+from kcl.loader.queries import LoadedPackage
 from kcl.loader.texts import PARSED, reading
 from kcl.semantic.checked import CHECKED
 from kcl.semantic.types import ANY, DictType, ListType
@@ -69,7 +69,7 @@ def _run(folder: Path, store: Store | None) -> tuple[api.RunResult, api.ParseCac
     return api.run(["main.k"], work_dir=folder, cache=cache), cache
 
 
-def _rewritten(store: Store, change: Callable[[Known], Known | None]) -> int:
+def _rewritten(store: Store, change: Callable[[LoadedPackage], LoadedPackage | None]) -> int:
     """Writes other packages in the place of those that were parsed; answers how many."""
     changed = 0
     for entry in Path(store.folder).glob("parsed-*.entry"):
@@ -88,7 +88,7 @@ def test_the_next_process_takes_the_packages_as_they_were_parsed(folder: Path, s
     kinds = Counter(each.name.partition("-")[0] for each in Path(store.folder).glob("*.entry"))
     assert kinds - Counter({"patterns": 1}) == {"parsed": 2, "checked": 2, "said": 1}, "patterns where one was compiled"
 
-    def other(value: Known) -> Known | None:
+    def other(value: LoadedPackage) -> LoadedPackage | None:
         if value.package.path != "model":
             return None
         (module,) = value.package.modules
@@ -153,7 +153,7 @@ def test_other_times_alone_have_files_read_and_not_parsed(folder: Path, store: S
     warm_tree, cold_tree = warm.tree, cold_one.tree
     assert warm_tree is not cold_tree
     path = str(folder / "model" / "model.k")
-    _, tree, _ = reading(cache.memo, lambda name: MODEL).ask(PARSED, (path, True))
+    _, tree, _ = reading(cache.memo, lambda name: MODEL).get(PARSED, (path, True))
     assert tree is warm_tree
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kcl.api import ParseCache
-from kcl.loader.known import PACKAGE
+from kcl.loader.queries import PACKAGE
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.compiler.both_ways import leaves
 from tests.sizes import size

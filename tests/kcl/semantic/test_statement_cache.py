@@ -8,8 +8,8 @@ from kcl.diagnostics import Diagnostic
 from kcl.loader import LoadRequest, Program, load
 from kcl.memo.queries import Memo
 from kcl.semantic import check
-from kcl.semantic.checked import REMEMBERED
-from kcl.semantic.remembered import Effect
+from kcl.semantic.checked import CACHED_STATEMENTS
+from kcl.semantic.statement_cache import Effect
 from kcl.source import InMemoryFileSystem
 from kcl.stdlib.library import TYPES
 from tests.kcl.memos import answers
@@ -54,7 +54,7 @@ class Session:
     def effects(self) -> list[Effect]:
         return [
             effect
-            for (_, path), each in answers(self.kept, REMEMBERED).items()
+            for (_, path), each in answers(self.kept, CACHED_STATEMENTS).items()
             if path.endswith("same.k")
             for effect in each.effects.values()
         ]

@@ -1,8 +1,8 @@
-"""Packages, and where imports lead, as answers of a memo: taken again while nothing they were read from has changed.
+"""The loader's queries: packages, and the targets of imports, cached while nothing they were read from has changed.
 
-What they rest on are stamps of all that was looked at, files and folders and what was looked for in vain, and where the
-folders lead that these lie in. A stamp stands for the content, so a load whose packages are all known reads no file of
-them. How packages are found and parsed is for each load to say (`load.py`), whose request tells which there are.
+They depend on the stamps of every path that was looked at, files, folders and paths where nothing was found, and on the
+links that lead to these folders. A stamp stands for the content, so a load whose packages are all cached reads none of
+their files. How packages are found and parsed is provided by each load (`load.py`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Surroundings = tuple[str, frozenset[tuple[str, str]]]
 """What dotted imports depend on beside the root of their own package: the program's, and packages outside of it."""
 
 
-Sought = tuple[str, int, tuple[str, ...], str, str, str | None]
-"""What an import asks for: the folder it starts from, the dots it begins with, and the names in it; the root and the
+ImportKey = tuple[str, int, tuple[str, ...], str, str, str | None]
+"""The key of an import: the folder it starts from, the dots it begins with, and the names in it; the root and the
 prefix of the package that imports; the folder outside of the program that the first name means, None for none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an import leads, None where there is nothing, and the paths that were looked at."""
+class ImportTarget:
+    """Where an import leads, None if nothing is there, and the paths that were looked at."""
 
     found: Found | None
     is_ambiguous: bool
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(slots=True)
 class Files:
-    """What came up while files were loaded, in order. Nobody changes those that are known."""
+    """What was found while files were loaded, in order. Those of a cached package are never changed."""
 
     imported: dict[Found, None] = field(default_factory=dict)
     """The packages they import."""
@@ -60,16 +60,16 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What loading one package gave."""
+class LoadedPackage:
+    """One package, and what was found while it was loaded."""
 
     package: Package
     files: Files
 
 
 @dataclass(frozen=True, slots=True)
-class KnownImports:
-    """What loading all imported packages of a program gave."""
+class LoadedImports:
+    """All imported packages of a program, and what was found while they were loaded."""
 
     imported: Imported
     files: Files
@@ -79,7 +79,7 @@ PackageKey = tuple["Found", bool, Surroundings]
 """Where a package was found, whether its strings lose their indentation, and among which others it is."""
 
 
-def _says_the_same(before: Hashable | None, now: Hashable | None) -> bool:
+def _is_same_fact(before: Hashable | None, now: Hashable | None) -> bool:
     return before is not None and before == now
 
 
@@ -88,27 +88,27 @@ def _is_of_disk(stamp: Hashable | None) -> bool:
     return stamp is False or (isinstance(stamp, tuple) and len(stamp) == 5 and all(type(each) is int for each in stamp))
 
 
-STAMP: Final[Input[str, Hashable | None]] = Input("stamp", _says_the_same, at_once=True, is_lasting=_is_of_disk)
+STAMP: Final[Input[str, Hashable | None]] = Input("stamp", _is_same_fact, at_once=True, is_lasting=_is_of_disk)
 """As `FileSystem.stamp`, of a path that needs no normalizing."""
-ODD_STAMP: Final[Input[str, Hashable | None]] = Input("stamp of an odd path", _says_the_same, is_lasting=_is_of_disk)
+ODD_STAMP: Final[Input[str, Hashable | None]] = Input("stamp of an odd path", _is_same_fact, is_lasting=_is_of_disk)
 """The same of any other path."""
 LEAD: Final[Input[str, str]] = Input("lead", at_once=True)
 """Where a folder leads that a path lies in, or a link among them: a package may get out of its root so."""
 
 
-def _is_same_package(before: Known, now: Known) -> bool:
+def _is_same_package(before: LoadedPackage, now: LoadedPackage) -> bool:
     mine, other = before.package, now.package
     return mine.directory == other.directory and mine.is_same(other) and before.files == now.files
 
 
-def _are_same_imports(before: KnownImports, now: KnownImports) -> bool:
+def _are_same_imports(before: LoadedImports, now: LoadedImports) -> bool:
     mine, other = before.imported.packages, now.imported.packages
     return [*map(id, mine.values())] == [*map(id, other.values())] and before.files == now.files
 
 
-PLACE: Final[Query[Sought, Place]] = Query("place of an import")
-PACKAGE: Final[Query[PackageKey, Known]] = Query("package", is_same=_is_same_package)
-IMPORTED: Final[Query[tuple[tuple[Found, ...], bool, Surroundings], KnownImports]] = Query(
+IMPORT_TARGET: Final[Query[ImportKey, ImportTarget]] = Query("place of an import")
+PACKAGE: Final[Query[PackageKey, LoadedPackage]] = Query("package", is_same=_is_same_package)
+IMPORTED: Final[Query[tuple[tuple[Found, ...], bool, Surroundings], LoadedImports]] = Query(
     "imported packages", is_same=_are_same_imports, most=_MOST_CLOSURES
 )
 """All that main packages import, by what they import themselves."""

@@ -1,9 +1,9 @@
-"""Statements that were checked before, in the same surroundings, and need not be walked through again.
+"""A cache of checked statements: one that was checked before in the same surroundings is not checked again.
 
-A main package consists of files that somebody is editing and of others, often long ones, that are the same each time.
-What checking a statement of a file comes to depends on the names it mentions: on the types they have before it. While
-those are what they were, so are the types they have after it. Statements with which something is wrong are not
-remembered, and neither is the first sight of one, since most of those are never seen again.
+A main package consists of files that somebody is editing and of others, often long ones, that stay the same. The result
+of checking a statement depends on the names it mentions: on the types they have before it. While those are the same, so
+are the types they have after it. A statement with an error is not cached, and neither is one that is checked for the
+first time, since most of those are never checked again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS: Final = (ast.Assign, ast.Unification, ast.AugAssign, ast.ExprStmt, ast.I
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """All that what is said of a statement can depend on, for the names it mentions that mean something around it."""
+    """Everything the result of checking a statement can depend on, for those names it mentions that are bound."""
 
     names: Mapping[str, tuple[Kind, Type]]
     lambdas: Mapping[str, FunctionType]
@@ -59,19 +59,19 @@ class Effect:
 
 
 @dataclass(slots=True)
-class Remembered:
+class CheckedStatements:
     """The statements of one tree. Safe to share between threads (an entry is replaced whole)."""
 
     words: dict[int, frozenset[str] | None]
-    """By the identity of a statement, the words in it, once it was seen twice."""
+    """By the identity of a statement, the words in it, once it was checked twice."""
     effects: dict[int, Effect] = field(default_factory=dict)
     is_seen: bool = False
-    """Whether the tree was checked: most are never seen again, and of those nothing is worth finding out."""
+    """Whether the tree was checked before: most are checked once, and caching would cost more than it saves."""
 
 
-def remembering(tree: ast.Module) -> Remembered:
-    """What is remembered of a tree that is seen for the first time."""
-    return Remembered({id(each): None for each in tree.body if isinstance(each, _KINDS)})
+def unchecked(tree: ast.Module) -> CheckedStatements:
+    """The empty cache of a tree that was never checked."""
+    return CheckedStatements({id(each): None for each in tree.body if isinstance(each, _KINDS)})
 
 
 def words(node: object) -> frozenset[str]:
