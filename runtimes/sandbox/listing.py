@@ -123,14 +123,15 @@ def too_large(asked: int, current: int, resource: Resource) -> ApiError:
     )
 
 
+_TOKEN_FORM = "meta.k8s.io/v1"
+
+
 def _token(revision: int, last: ObjectKey) -> str:
-    text = json.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": list(last)}, separators=(",", ":"))
+    text = json.dumps({"v": _TOKEN_FORM, "rv": revision, "start": list(last)}, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def _read_token(wanted: Page) -> tuple[int, ObjectKey]:
-    if wanted.version not in ("", "0"):
-        raise bad_request("specifying resource version is not allowed when using continue")
     text = wanted.continue_token
     refused = "invalid continue token: continue key is not valid"
     try:
@@ -141,11 +142,21 @@ def _read_token(wanted: Page) -> tuple[int, ObjectKey]:
         token = parse_json(content)
     except DecodeError as error:
         raise bad_request(f"{refused}: {error}") from error
+    form = token.get("v") if isinstance(token, dict) else None
+    if form != _TOKEN_FORM:
+        raise bad_request(f"{refused}: server does not recognize this encoded version {form or ''}")
+    revision, start = token.get("rv"), token.get("start")
+    if not revision or not isinstance(revision, int):
+        raise bad_request(f"{refused}: incorrect encoded start resourceVersion (version {form})")
+    if not start:
+        raise bad_request(f"{refused}: encoded start key empty (version {form})")
     try:
-        namespace, name = token["start"]
-        return int(token["rv"]), (str(namespace), str(name))
-    except (KeyError, TypeError, ValueError) as error:
-        raise bad_request(f"{refused}: incorrect encoded start resourceVersion") from error
+        namespace, name = start
+    except ValueError as error:
+        raise bad_request(f"{refused}: {json.dumps(start)}") from error
+    if wanted.version not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    return revision, (str(namespace), str(name))
 
 
 _MATCH = "resourceVersionMatch"

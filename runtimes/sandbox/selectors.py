@@ -324,7 +324,7 @@ class FieldSelector:
 
 def parse_fields(text: str, resource: Resource) -> FieldSelector:
     """Raises 400 for bad syntax and, after that, for paths that the resource cannot be selected by."""
-    terms = [_term(term, text) for term in sorted(_split_terms(text)) if term]
+    terms = check_field_syntax(text)
     conditions: list[tuple[Reader, str, bool]] = []
     name: str | None = None
     for path, operator, value in terms:
@@ -334,6 +334,11 @@ def parse_fields(text: str, resource: Resource) -> FieldSelector:
         if path == "metadata.name" and operator != "!=":
             name = value
     return FieldSelector(tuple(conditions), name)
+
+
+def check_field_syntax(text: str) -> list[tuple[str, str, str]]:
+    """Path, operator and value of each term, whatever paths there are. Raises 400."""
+    return [_term(term, text) for term in sorted(_split_terms(text)) if term]
 
 
 def _split_terms(text: str) -> list[str]:

@@ -23,7 +23,7 @@ def wanted_form(accept: str) -> str:
     """The media type to answer `/api` and `/apis` in: plain JSON or YAML, or an aggregated one. Raises 406."""
     for clause in accept.split(",") if accept else ("*/*",):
         type_, *parameters = [part.strip() for part in clause.split(";")]
-        pairs = {part for part in parameters if "=" in part and not part.startswith("q=")}
+        pairs = {part for part in parameters if "=" in part and not part.startswith("q=")} - {"charset=utf-8"}
         if type_ in ("application/json", "*/*", "application/*") and not pairs:
             return "application/json"
         if type_ == "application/yaml" and not pairs:

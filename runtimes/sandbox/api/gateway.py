@@ -11,11 +11,11 @@ from aiohttp import web
 
 from kcl.records import dataclass, field
 from runtimes.sandbox import data, limits
-from runtimes.sandbox.api import access, discovery, handlers, pods, replies, streams
+from runtimes.sandbox.api import access, discovery, handlers, health, pods, replies, streams
 from runtimes.sandbox.api.disturbances import Disturbance, Disturbances, refusal
 from runtimes.sandbox.api.handlers import Request
 from runtimes.sandbox.api.replies import Representation
-from runtimes.sandbox.api.requests import Address, Query, address, segments
+from runtimes.sandbox.api.requests import Address, Query, address, check_timeout, segments
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, bad_request, method_not_allowed
 from runtimes.sandbox.faults import Faults
@@ -25,9 +25,6 @@ from runtimes.sandbox.validate.names import path_segment
 from runtimes.sandbox.writing import User
 
 log = logging.getLogger(__name__)
-
-_HEALTH = ("healthz", "livez", "readyz")
-_CHECKS = ("ping", "log", "etcd", "etcd-readiness", "informer-sync", "shutdown")
 
 
 @dataclass(slots=True)
@@ -59,6 +56,7 @@ class Gateway:
             )
 
     async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        check_timeout(Query(incoming.rel_url.raw_query_string))
         caller = access.authenticate(incoming.headers.get("Authorization", ""), self.tokens)
         names = ("Impersonate-User", "Impersonate-Group", "Impersonate-Uid")
         headers = {name: incoming.headers.getall(name, []) for name in names}
@@ -97,6 +95,7 @@ class Gateway:
             case [] | ["index.html"]:
                 return _json(discovery.paths(resources))
             case ["version"]:
+                replies.accept_json_only(accept)
                 return _json(discovery.version())
             case ["api"]:
                 form = discovery.wanted_form(accept)
@@ -118,10 +117,9 @@ class Gateway:
             case ["openapi", "v3", *rest]:
                 document = discovery.openapi_document(self.cluster, "/".join(rest))
                 return web.Response(status=404) if document is None else _json(document)
-            case [health, *check] if health in _HEALTH:
-                if not check or (len(check) == 1 and check[0] in _CHECKS):
-                    return replies.text_response(200, self._health(incoming))
-                return replies.plain_not_found()
+            case [page, *check] if page in health.PAGES and not incoming.path.endswith("/"):
+                text = health.text(page, check, Query(incoming.rel_url.raw_query_string))
+                return replies.plain_not_found() if text is None else replies.text_response(200, text)
         if place is not None:
             return self._version_page(place, accept)
         return replies.plain_not_found()
@@ -130,12 +128,6 @@ class Gateway:
         if place is None:
             return False
         return discovery.resource_list(self.cluster.resources, place.group, place.version) is not None
-
-    def _health(self, incoming: web.BaseRequest) -> str:
-        if "verbose" not in incoming.query:
-            return "ok"
-        word = incoming.path.strip("/").split("/")[0]
-        return "".join(f"[+]{check} ok\n" for check in _CHECKS) + f"{word} check passed\n"
 
     def _version_page(self, place: Address, accept: str) -> web.StreamResponse:
         body = discovery.resource_list(self.cluster.resources, place.group, place.version)
@@ -164,7 +156,7 @@ class Gateway:
         problems = path_segment(place.name)
         if problems:
             raise bad_request(f"Name parameter invalid: {json.dumps(place.name)}: {';'.join(problems)}")
-        wanted = self._wanted(incoming, place, lists)
+        wanted = self._wanted(incoming, place, lists, watches)
         request = Request(
             self.cluster,
             user,
@@ -195,11 +187,11 @@ class Gateway:
         response = replies.response(reply, _error_format(wanted) if is_status else wanted.format)
         return await self._mar(incoming, response, disturbance)
 
-    def _wanted(self, incoming: web.BaseRequest, place: Address, lists: bool) -> Representation:
+    def _wanted(self, incoming: web.BaseRequest, place: Address, lists: bool, watches: bool) -> Representation:
         accept = incoming.headers.get("Accept", "")
         if place.subresource == "log":
             return Representation()
-        return replies.negotiate(accept, lists)
+        return replies.negotiate(accept, lists, watches)
 
     def _authorize(self, user: User, method: str, place: Address, watches: bool) -> None:
         if watches:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import yaml
 from aiohttp import web
 
 from kcl.records import dataclass, field
+from runtimes.sandbox.api import yaml_answers
 from runtimes.sandbox.errors import ApiError, JsonObject
 from runtimes.sandbox.strategies import TEMPLATE_GENERATION
 
@@ -50,8 +50,23 @@ def _clauses(accept: str) -> list[tuple[str, Mapping[str, str]]]:
     return [(type_, pairs) for _, _, type_, pairs in sorted(found, key=lambda each: each[:2])]
 
 
-def negotiate(accept: str, lists_streams: bool = False) -> Representation:
-    """Raises 406 if nothing that is accepted can be had. `lists_streams`: the refusal names watch formats too."""
+def accept_json_only(accept: str) -> None:
+    """Raises 406 for whoever takes no JSON of a page that there is in nothing else."""
+    if not any(type_ in (JSON, "application/*", "*/*") for type_, _ in _clauses(accept or "*/*")):
+        raise ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {JSON}", {})
+
+
+def negotiate(accept: str, lists_streams: bool = False, streams: bool = False) -> Representation:
+    """Raises 406 if nothing that is accepted can be had. `lists_streams`: the refusal names watch formats too;
+    `streams`: it has to be one of these.
+    """
+    found = _negotiate(accept, lists_streams)
+    if streams and found.format != JSON:
+        raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(_STREAMS)}")
+    return found
+
+
+def _negotiate(accept: str, lists_streams: bool) -> Representation:
     known_type = False
     for type_, parameters in _clauses(accept or "*/*"):
         format_ = JSON if type_ == "*/*" else type_
@@ -71,24 +86,6 @@ def negotiate(accept: str, lists_streams: bool = False) -> Representation:
         raise ApiError(406, "NotAcceptable", text)
     shown = ", ".join((*_FORMATS, *_STREAMS) if lists_streams else _FORMATS)
     raise ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {shown}", {})
-
-
-_BOOLEANS_OF_OLD = frozenset(
-    each for word in ("y", "n", "yes", "no", "on", "off") for each in (word, word.capitalize(), word.upper())
-)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes with double marks only, as the real server's YAML does."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def choose_scalar_style(self) -> str:
-        style: str = super().choose_scalar_style()
-        value = self.event.value if isinstance(self.event, yaml.ScalarEvent) else ""
-        is_text = isinstance(self.event, yaml.ScalarEvent) and self.event.implicit[1]
-        return '"' if style == "'" or (is_text and not style and value in _BOOLEANS_OF_OLD) else style
 
 
 def encoded(value: Any) -> bytes:
@@ -118,7 +115,7 @@ def _quoted(text: str) -> str:
 
 def response(reply: Reply, format_: str = JSON) -> web.Response:
     if format_ == "application/yaml":
-        content = yaml.dump(reply.body, Dumper=_Dumper, width=10_000, allow_unicode=True).encode()
+        content = yaml_answers.written(reply.body)
     else:
         content = encoded(reply.body) + b"\n"
     return written(reply.status, content, format_, reply.headers, reply.warnings)

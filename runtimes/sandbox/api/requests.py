@@ -101,6 +101,40 @@ class Query:
         return number
 
 
+_UNITS = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
+
+
+def check_timeout(query: Query) -> None:
+    """The time that a client gives a request has to be a duration, before all else. Raises 400."""
+    text = query.text("timeout")
+    problem = _wrong_with_duration(text) if text else ""
+    if problem:
+        raise bad_request(f"invalid timeout specified in the request URL - time: {problem}")
+
+
+def _wrong_with_duration(text: str) -> str:
+    """What Go says of it; "" if it is one: numbers with units, as in `1h30m`."""
+    shown = json.dumps(text, ensure_ascii=False)
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return ""
+    if not rest:
+        return f"invalid duration {shown}"
+    while rest:
+        number = re.match(r"\d+\.?\d*|\.\d+", rest)
+        if number is None:
+            return f"invalid duration {shown}"
+        rest = rest[number.end() :]
+        unit = re.match(r"[^.\d]*", rest)
+        assert unit is not None
+        if not unit[0]:
+            return f"missing unit in duration {shown}"
+        if unit[0] not in _UNITS:
+            return f"unknown unit {json.dumps(unit[0], ensure_ascii=False)} in duration {shown}"
+        rest = rest[unit.end() :]
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     dry_run: bool
@@ -185,7 +219,7 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
         grace, propagation = body.get("gracePeriodSeconds"), body.get("propagationPolicy")
         orphan, dry_run = body.get("orphanDependents"), body.get("dryRun") or []
     else:
-        preconditions = {}
+        preconditions = {name: query.text(name) or None for name in ("uid", "resourceVersion")}
         grace, propagation = query.number("gracePeriodSeconds"), query.text("propagationPolicy") or None
         orphan = query.flag("orphanDependents") if "orphanDependents" in query.values else None
         dry_run = query.all("dryRun")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
 from typing import Any, Protocol, cast
 
+from runtimes.sandbox.api import selector_reviews
 from runtimes.sandbox.api.access import Attributes, allowed_by, rules_of
 from runtimes.sandbox.api.replies import Reply
 from runtimes.sandbox.api.requests import Query, write_options
@@ -88,6 +89,9 @@ def _access(request: Request) -> Reply:
     status: JsonObject = {"allowed": why is not None}
     if why:
         status["reason"] = why
+    unread = selector_reviews.unread(wanted or {})
+    if unread:
+        status["evaluationError"] = unread
     metadata = {"namespace": request.namespace} if request.namespace else {}
     body = {**_head(AUTHORIZATION, kind), "metadata": metadata, "spec": spec, "status": status}
     return Reply(201, body, request.warnings)
@@ -105,7 +109,7 @@ def _check_access(request: Request, kind: str, spec: JsonObject, metadata: JsonO
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         found.invalid("spec.resourceAttributes", None, text)
     if wanted is not None:
-        _check_selectors(found, wanted)
+        selector_reviews.check(found, wanted)
     if kind != "SelfSubjectAccessReview" and not spec.get("user") and not spec.get("groups"):
         found.invalid("spec.user", "", "at least one of user or group must be specified")
     if kind == "LocalSubjectAccessReview":
@@ -123,24 +127,6 @@ def _check_access(request: Request, kind: str, spec: JsonObject, metadata: JsonO
         texts = [f"{each['field']}: {each['message']}" for each in found]
         listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         raise invalid(AUTHORIZATION, "", "", list(found), f'.{AUTHORIZATION} "" is invalid: {listed}')
-
-
-def _check_selectors(causes: Causes, wanted: JsonObject) -> None:
-    for field in ("fieldSelector", "labelSelector"):
-        selector = wanted.get(field)
-        if selector is None:
-            continue
-        here, raw, listed = (
-            f"spec.resourceAttributes.{field}",
-            selector.get("rawSelector"),
-            selector.get("requirements"),
-        )
-        if raw and listed:
-            causes.invalid(f"{here}.rawSelector", raw, "may not specified at the same time as requirements")
-        elif not raw and not listed:
-            causes.required(
-                f"{here}.requirements", f"when {here} is specified, requirements or rawSelector is required"
-            )
 
 
 def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Attributes:

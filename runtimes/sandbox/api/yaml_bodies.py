@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from runtimes.base.documents import DocumentError, load_yaml, loader
+from runtimes.base.documents import DocumentError, load_all_yaml, loader
 from runtimes.sandbox.decode import DecodeError, parse_json, plain
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.limits import LARGEST_YAML, check_values, too_large
@@ -30,7 +30,8 @@ def read(content: bytes) -> Any:
         with suppress(DecodeError):  # as clients send large definitions
             return plain(parse_json(content))
         raise too_large(f"limit is {LARGEST_YAML} for YAML that is no JSON")
-    body = load_yaml(content, as_kubernetes=True)
+    documents = load_all_yaml(content, as_kubernetes=True)
+    body = documents[0] if documents else None  # a server reads the first document and no further
     check_values(body)
     return _json(body)
 

@@ -133,21 +133,25 @@ def label_selector(causes: Causes, path: str, selector: Object | None) -> None:
         return
     labels(causes, f"{path}.matchLabels", selector.get("matchLabels"))
     for index, requirement in enumerate(selector.get("matchExpressions") or []):
-        here, values = f"{path}.matchExpressions[{index}]", requirement.get("values") or []
-        match requirement.get("operator"):
-            case "In" | "NotIn":
-                if not values:
-                    causes.required(f"{here}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-            case "Exists" | "DoesNotExist":
-                if values:
-                    causes.forbidden(
-                        f"{here}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                    )
-            case operator:
-                causes.invalid(f"{here}.operator", operator or "", "not a valid selector operator")
-        causes.invalid_each(f"{here}.key", requirement.get("key", ""), qualified(requirement.get("key", "")))
-        for at, value in enumerate(values):
-            causes.invalid_each(f"{here}.values[{at}]", value, label_value(value))
+        selector_requirement(causes, f"{path}.matchExpressions[{index}]", requirement)
+
+
+def selector_requirement(causes: Causes, path: str, requirement: Object, *, knows_others: bool = False) -> None:
+    """`knows_others`: an operator that is none of the four is no mistake."""
+    values = requirement.get("values") or []
+    match requirement.get("operator"):
+        case "In" | "NotIn":
+            if not values:
+                causes.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if values:
+                causes.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        case operator:
+            if not knows_others:
+                causes.invalid(f"{path}.operator", operator or "", "not a valid selector operator")
+    causes.invalid_each(f"{path}.key", requirement.get("key", ""), qualified(requirement.get("key", "")))
+    for at, value in enumerate(values):
+        causes.invalid_each(f"{path}.values[{at}]", value, label_value(value))
 
 
 def is_selector(selector: Object | None) -> bool:
