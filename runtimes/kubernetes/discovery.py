@@ -18,7 +18,7 @@ from typing import Any
 
 from kcl.records import dataclass
 from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure
-from runtimes.kubernetes.asking import Asking
+from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Transport, path_of
 
@@ -72,7 +72,7 @@ class Discovery:
         self._served: dict[str, dict[str, ApiResource]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._asking: asyncio.Event | None = None
-        self._expected: tuple[float, Asking[Served]] | None = None
+        self._expected: tuple[float, SingleFlight[Served]] | None = None
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:
         """Raises `NotThere` if the cluster does not serve the kind, `OtherVersion` if it does in another version."""
@@ -117,7 +117,7 @@ class Discovery:
         """
         expected, self._expected = self._expected, None
         if expected is not None and time.monotonic() - expected[0] < _EXPECTED_SECONDS:
-            return await expected[1].answer()
+            return await expected[1].result()
         return await self._asked_whole()
 
     async def expect(self) -> None:
@@ -125,9 +125,9 @@ class Discovery:
 
         Raises `RuntimeFailure`; who wants to know asks again then.
         """
-        asking = Asking(self._asked_whole, keeps=True)
-        self._expected = (time.monotonic(), asking)
-        await asking.answer()
+        expected = SingleFlight(self._asked_whole, caches=True)
+        self._expected = (time.monotonic(), expected)
+        await expected.result()
 
     async def close(self) -> None:
         if self._expected is not None:

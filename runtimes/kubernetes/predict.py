@@ -19,8 +19,8 @@ from runtimes.base import Basis, FieldConflict, FieldPath, KubernetesId, Moved, 
 from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.failures import ConflictingFields, Immutable, NamespaceMissing
+from runtimes.kubernetes.field_removal import managed_fields, without
 from runtimes.kubernetes.ownership import is_as_applied
-from runtimes.kubernetes.taking import managed_fields, without
 
 _ATTEMPTS = 5
 

@@ -41,16 +41,16 @@ from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, LiveKinds, TableReport
 from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
 from runtimes.kubernetes import attaching, fields, listing, log_feed, metrics, normalize, relations, tables
-from runtimes.kubernetes.asking import Asking
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.failures import ConflictingFields
+from runtimes.kubernetes.field_removal import managed_fields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
+from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.table_feed import following
-from runtimes.kubernetes.taking import managed_fields
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.tree import occurrence
@@ -71,7 +71,7 @@ class KubernetesRuntime:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._identified: tuple[float, ClusterIdentity] | None = None
-        self._identifying = Asking(self._identify)
+        self._identifying = SingleFlight(self._identify)
 
     @classmethod
     def connect(
@@ -131,7 +131,7 @@ class KubernetesRuntime:
         if again:
             return await self._identify()
         if self._identified is None or time.monotonic() - self._identified[0] > _IDENTITY_SECONDS:
-            return await self._identifying.answer()
+            return await self._identifying.result()
         return self._identified[1]
 
     async def _identify(self) -> ClusterIdentity:

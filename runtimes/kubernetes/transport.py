@@ -30,17 +30,17 @@ from multidict import CIMultiDict
 
 from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, MASK
-from runtimes.base import Overloaded, RuntimeFailure, Unauthenticated, Unreachable, turns
-from runtimes.base.answers import answered
+from runtimes.base import Overloaded, RuntimeFailure, Unauthenticated, Unreachable, limiter
+from runtimes.base.answer_listeners import notify
 from runtimes.base.documents import OverLimit, load_json
 from runtimes.base.secret_texts import secret_texts
-from runtimes.kubernetes import lost
+from runtimes.kubernetes import connection_errors
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import CONVERTS, failure
+from runtimes.kubernetes.hedging import HedgeBudget, LatencyEstimate, first_answer
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
+from runtimes.kubernetes.pinned_client import RefusedSocket, client_of
 from runtimes.kubernetes.rest_client import RESTClientObject
-from runtimes.kubernetes.second_request import Budget, Patience, first_answer
-from runtimes.kubernetes.staying import RefusedSocket, client_of
 
 Query = Sequence[tuple[str, str]]
 _Answer = tuple[int, Mapping[str, str], bytes]
@@ -131,8 +131,8 @@ class Transport:
         self._is_closed = False
         self._logins: frozenset[str] = frozenset()
         self._heard: tuple[str, datetime] | None = None
-        self._second_requests = Budget()
-        self._patience_with_reads, self._patience_with_writes = Patience(0.5, 1.5), Patience(1.0, 10.0)
+        self._second_requests = HedgeBudget()
+        self._patience_with_reads, self._patience_with_writes = LatencyEstimate(0.5, 1.5), LatencyEstimate(1.0, 10.0)
 
     @property
     def ahead_seconds(self) -> float | None:
@@ -183,7 +183,7 @@ class Transport:
             grant = await self._granted()
             try:
                 ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
-                async with turns.awaiting_answer():
+                async with limiter.awaiting_answer():
                     if is_once or is_text or not (changes_nothing or is_bound):
                         status, headers, content = await ask()
                     else:
@@ -195,7 +195,7 @@ class Transport:
                     if method != "GET" and _is_slow(error) and await self._answers_others(grant):
                         raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
                     raise self._unreachable(error, subject, changes_nothing, self.limits.seconds_for(method)) from None
-                await turns.pause(_pause(failed))
+                await limiter.pause(_pause(failed))
                 continue
             # what a log holds may well be a web page
             looked_at = b"" if is_text and status == 200 else content
@@ -210,7 +210,7 @@ class Transport:
                 except ValueError:
                     failed += 1
                     if changes_nothing and failed < _READ_ATTEMPTS:
-                        await turns.pause(_pause(failed))
+                        await limiter.pause(_pause(failed))
                         continue
                     raise RuntimeFailure(
                         "the answer is not complete JSON",
@@ -228,7 +228,7 @@ class Transport:
                 failed += 1
                 wait = _pause(failed) if failed < _READ_ATTEMPTS else None
             if wait is not None and time.monotonic() + wait < give_up_at:
-                await turns.pause(wait)
+                await limiter.pause(wait)
                 continue
             raise self._failure(status, content, subject, secrets, grant, asked)
 
@@ -325,7 +325,7 @@ class Transport:
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
             async for chunk in response.content.iter_any():
-                answered()
+                notify()
                 yield chunk
         except _LOST as error:
             raise self._unreachable(error, "", True) from None
@@ -355,7 +355,7 @@ class Transport:
             raise
         response.release()
         self._heard = (response.headers.get("Date", ""), datetime.now(UTC))
-        answered()
+        notify()
         return response.status, response.headers, content
 
     async def _content(self, response: aiohttp.ClientResponse, most: int) -> bytes:
@@ -376,7 +376,7 @@ class Transport:
     ) -> None:
         """Raises `Unreachable` where something else answers in the place of the API server."""
         if 300 <= status < 400:
-            host = lost.shown_host(headers.get("Location", ""))
+            host = connection_errors.shown_host(headers.get("Location", ""))
             there = f" to {host}" if host else ""
             raise self._no_api(
                 f"sends us on{there} (HTTP {status}): not followed, as credentials are for the server alone",
@@ -384,7 +384,7 @@ class Transport:
                 subject,
                 is_read=is_read,
             )
-        if lost.is_web_page(headers.get("Content-Type", ""), content):
+        if connection_errors.is_web_page(headers.get("Content-Type", ""), content):
             raise self._no_api(
                 f"answers with a web page (HTTP {status}), not as an API server does",
                 "a proxy, a gateway or a login page may be in between: log in, check network and VPN",
@@ -498,8 +498,8 @@ class Transport:
     def _unreachable(
         self, error: BaseException, subject: str, is_read: bool, answer_seconds: float | None = None
     ) -> Unreachable:
-        waits = lost.Waits(self.limits.connect_seconds, answer_seconds or self.limits.answer_seconds)
-        what, hint = lost.reason(error, waits)
+        waits = connection_errors.Waits(self.limits.connect_seconds, answer_seconds or self.limits.answer_seconds)
+        what, hint = connection_errors.reason(error, waits)
         # a connection that never was has carried nothing
         never_was = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
         is_uncertain = not is_read and not never_was
@@ -553,7 +553,7 @@ def _is_slow(error: BaseException) -> bool:
 
 def _expired(grant: Grant) -> datetime | None:
     token = grant.headers.get("Authorization", "")
-    return lost.expired_at(token.removeprefix("Bearer ")) if token.startswith("Bearer ") else None
+    return connection_errors.expired_at(token.removeprefix("Bearer ")) if token.startswith("Bearer ") else None
 
 
 def _pause(attempt: int) -> float:

@@ -33,10 +33,10 @@ from runtimes.base.scopes import CLUSTER_WIDE
 from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.informer import Informer
-from runtimes.kubernetes.leading import Name, leads_to
 from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.log_tails import LogTails
 from runtimes.kubernetes.objects import Object, Objects
+from runtimes.kubernetes.subjects import Name, subjects_of
 
 _GATHER_SECONDS = 0.05
 _TICK_SECONDS = 1.0
@@ -220,7 +220,7 @@ class _Observer(AsyncIterator[WatchReport]):
             uids = informer.take_moved()
             whole |= {informer} if uids is None else set()
             moved += self._index(informer, uids)
-        touched = leads_to(moved, self._objects, self._by_uid)
+        touched = subjects_of(moved, self._objects, self._by_uid)
         if touched is None:
             whole, touched = changed, set()
         now = datetime.now(UTC)

@@ -43,8 +43,8 @@ from runtimes.sandbox.api.gateway import Gateway
 from runtimes.sandbox.bootstrap import furnish
 from runtimes.sandbox.clock import Clock, WallClock
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.either import Either
 from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.http_or_https import HttpOrHttps
 from runtimes.sandbox.limits import GREETING_SECONDS, LARGEST_BODY
 from runtimes.sandbox.writing import User
 
@@ -163,7 +163,7 @@ class Sandbox:
         context = self._certificate.context() if self._certificate else None
         factory: Callable[[], asyncio.Protocol] = speakers.speak
         if context is not None:
-            factory = partial(Either, speakers.speak, context, self._connections, speakers.silent)
+            factory = partial(HttpOrHttps, speakers.speak, context, self._connections, speakers.silent)
         listening = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", port)
         self._listening.append(listening)
         host, bound = listening.sockets[0].getsockname()[:2]

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 
 from kcl.records import dataclass, field, replace
 from runtimes.base import Finding, PlannedAction, ResourceId, ResourcePlan, TerraformId, WorkspacePlanRequest
-from runtimes.terraform import seen
+from runtimes.terraform import last_state
 from runtimes.terraform.adoption import Adoption
-from runtimes.terraform.seen import Seen
+from runtimes.terraform.last_state import LastState
 from runtimes.terraform.state import State
 
 
@@ -45,11 +45,15 @@ class Losses:
 
     @classmethod
     def of(
-        cls, state: State, before: Seen | None, request: WorkspacePlanRequest, moved: Mapping[TerraformId, TerraformId]
+        cls,
+        state: State,
+        before: LastState | None,
+        request: WorkspacePlanRequest,
+        moved: Mapping[TerraformId, TerraformId],
     ) -> Losses:
         """`moved` has for a new id the one before: a state may have either."""
-        was_damaged = seen.is_damaged(seen.condition(state, before), before)
-        before = before or Seen()
+        was_damaged = last_state.is_damaged(last_state.condition(state, before), before)
+        before = before or LastState()
         released = {id_: uid for id_, uid in request.released.items() if isinstance(id_, TerraformId)}
         known = {**released, **(before.resources if was_damaged else {}), **before.missing}
         new = {old: id_ for id_, old in moved.items()}
@@ -102,4 +106,4 @@ class Losses:
 
     def _count(self, ids: Collection[ResourceId]) -> str:
         there = tuple(id_ for id_ in self.lost if id_ in ids)
-        return f"{len(there)} of {self.total} resources ({seen.named(there)})"
+        return f"{len(there)} of {self.total} resources ({last_state.named(there)})"

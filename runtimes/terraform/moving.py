@@ -17,10 +17,10 @@ from pathlib import Path
 from kcl.records import dataclass, replace
 from kcl.regular import read_regular
 from runtimes.base import Misconfigured, RuntimeFailure, StateEntry, StateMove, StateRecord, TerraformId
-from runtimes.terraform import live, record, restoring, seen
+from runtimes.terraform import last_state, live, record, restoring
 from runtimes.terraform.configuration import Configuration, build
 from runtimes.terraform.folder import read_json
-from runtimes.terraform.seen import Seen
+from runtimes.terraform.last_state import LastState
 from runtimes.terraform.state import PriorState, State, UnreadableState, read_prior
 from runtimes.terraform.terraform import Settings, Terraform
 
@@ -38,15 +38,15 @@ class _Had:
     objects: Mapping[TerraformId, str]
 
     @classmethod
-    def of(cls, own: State | None, before: Seen | None) -> _Had:
+    def of(cls, own: State | None, before: LastState | None) -> _Had:
         """`own` is the state where it was a file in the folder, `before` what was seen of one elsewhere."""
         if own is not None and (own.lineage or before is None):
-            return cls(own.lineage, own.serial, seen.identities(own, frozenset()))
+            return cls(own.lineage, own.serial, last_state.identities(own, frozenset()))
         return cls(before.lineage, before.serial, before.resources) if before is not None else cls("", 0, {})
 
     def is_in(self, state: State) -> bool:
         """Whether a state has all of these objects."""
-        found = seen.identities(state, frozenset())
+        found = last_state.identities(state, frozenset())
         return all(each in found and (not uid or found[each] in ("", uid)) for each, uid in self.objects.items())
 
 
@@ -88,7 +88,7 @@ def refuse_elsewhere(terraform: Terraform, settings: Settings) -> None:
     It would be taken for one that was lost: nothing is put back where nothing was. What somebody moved there, whole,
     is taken as it is.
     """
-    before, now = seen.load(terraform.folder), where(settings)
+    before, now = last_state.load(terraform.folder), where(settings)
     former = _former(terraform, before)
     if not former or os.path.realpath(former) == os.path.realpath(now):
         return
@@ -96,7 +96,7 @@ def refuse_elsewhere(terraform: Terraform, settings: Settings) -> None:
         state = read_prior(terraform.written_state())
     except UnreadableState:
         state = None
-    if seen.is_damaged(seen.condition(state, before), before):
+    if last_state.is_damaged(last_state.condition(state, before), before):
         raise Misconfigured(
             f"the backend has changed: the state is in {former}, and {now} is configured now, which does not have it",
             target=settings.place,
@@ -105,7 +105,7 @@ def refuse_elsewhere(terraform: Terraform, settings: Settings) -> None:
         )
 
 
-def _former(terraform: Terraform, before: Seen | None) -> str:
+def _former(terraform: Terraform, before: LastState | None) -> str:
     """Returns where the state was read last, as far as that was written down: by us, else by terraform."""
     if before is None or not before.lineage:
         return ""
@@ -134,7 +134,7 @@ async def move(terraform: Terraform, settings: Settings, written: Configuration,
     if terraform.is_initialised(written) and (terraform.has_local_state or await terraform.state()):
         state = _read(await terraform.state(), unreadable)
         return StateMove(recorded(state, settings), was_there=True)
-    before = seen.load(folder)
+    before = last_state.load(folder)
     had = _Had.of(_own(terraform, unreadable), before)
     there = _read(await _there(terraform, settings), unreadable)
     was_there = _refuse_other(there, had, settings)
@@ -147,7 +147,7 @@ async def move(terraform: Terraform, settings: Settings, written: Configuration,
     state = _read(await terraform.state(), unreadable)
     _refuse_incomplete(state, had, settings, backup)
     missing = before.missing if before is not None else {}
-    seen.save(folder, seen.look(state, written.secrets, before, missing, place(settings)))
+    last_state.save(folder, last_state.look(state, written.secrets, before, missing, place(settings)))
     if terraform.has_local_state:
         restoring.keep_copy(folder, await terraform.state())
         terraform.protect_state()
@@ -245,7 +245,9 @@ def _refuse_incomplete(state: State, had: _Had, settings: Settings, backup: Path
     if had.is_in(state):
         return
     lost = sorted(had.objects.keys() - state.resources.keys(), key=str)
-    what = f"lacks {len(lost)} of {len(had.objects)} resources ({seen.named(lost)})" if lost else "has other objects"
+    what = (
+        f"lacks {len(lost)} of {len(had.objects)} resources ({last_state.named(lost)})" if lost else "has other objects"
+    )
     raise RuntimeFailure(
         f"what {where(settings)} has after the move {what}",
         target=settings.place,

@@ -16,10 +16,10 @@ from typing import Any
 from kcl.records import dataclass, field, replace
 from kcl.regular import read_regular
 from runtimes.base.documents import load_json
-from runtimes.terraform import seen
+from runtimes.terraform import last_state
 from runtimes.terraform.events import ApplyHook, Event, Phase
 from runtimes.terraform.folder import Folder, is_in_use
-from runtimes.terraform.seen import Condition, Seen
+from runtimes.terraform.last_state import Condition, LastState
 from runtimes.terraform.state import OtherFormat, PriorState, UnreadableState, read_prior
 
 _REPLACED_SUFFIX = ".replaced"
@@ -45,7 +45,7 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
     a terraform is at work on it, or no copy knows more; nor where it is of another format, as a newer one writes: who
     reads it next says so.
     """
-    before = seen.load(folder)
+    before = last_state.load(folder)
     content = _read(state_file)
     if content and content == _read(folder.last_state):
         return
@@ -53,9 +53,9 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
         state = _state(content) if content is not None else PriorState()
     except OtherFormat:
         return
-    found = seen.condition(state, before)
+    found = last_state.condition(state, before)
     is_of_use = found is Condition.FOREIGN and state is not None and bool(state.resources)
-    if not seen.is_damaged(found, before) or is_of_use or is_in_use(state_file):
+    if not last_state.is_damaged(found, before) or is_of_use or is_in_use(state_file):
         return
     copies = _copies(folder, state_file)
     best = max(copies, key=lambda each: _worth(each, before), default=None)
@@ -70,10 +70,10 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
         f"the state file {how} and was put back from {best.path.name}, as it was at serial {best.state.serial} "
         f"with {len(best.state.resources)} resources"
     )
-    before = before or Seen()
+    before = before or LastState()
     gone = {id_ for id_, each in best.state.resources.items() if each.address in deleted}
     left = {id_: uid for id_, uid in before.resources.items() if id_ not in gone}
-    seen.save(folder, replace(before, resources=left, repair=repair))
+    last_state.save(folder, replace(before, resources=left, repair=repair))
 
 
 def take_out(folder: Folder, state_file: Path, addresses: Collection[str]) -> None:
@@ -138,7 +138,7 @@ def _copies(folder: Folder, state_file: Path) -> list[Copy]:
     return found
 
 
-def _worth(copy: Copy, before: Seen | None) -> tuple[bool, int]:
+def _worth(copy: Copy, before: LastState | None) -> tuple[bool, int]:
     return before is None or not before.lineage or copy.state.lineage == before.lineage, copy.state.serial
 
 

@@ -33,15 +33,16 @@ from runtimes.terraform import (
     diagnostics,
     events,
     former,
+    last_state,
     moving,
     plan,
     record,
     restoring,
-    seen,
 )
 from runtimes.terraform.adoption import Adoption
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import Follower
+from runtimes.terraform.last_state import LastState
 from runtimes.terraform.losses import Losses
 from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.planned import UnreadablePlan, whole_document
@@ -49,7 +50,6 @@ from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
 from runtimes.terraform.run import ApplyRun, Left, Reporter
 from runtimes.terraform.schema import Schemas
-from runtimes.terraform.seen import Seen
 from runtimes.terraform.state import PriorState, State, UnreadableState, read_new, read_prior
 from runtimes.terraform.terraform import Planned, Settings, Terraform
 
@@ -205,7 +205,7 @@ class TerraformWorkspace:
             state = await self._prior(terraform)
         else:
             state = (await self._configured(terraform, request, None, {})).prior
-        before = seen.load(terraform.folder)
+        before = last_state.load(terraform.folder)
         self._refuse_lossy(state, before)
         self._refuse_missing(state, before)
         return state
@@ -227,22 +227,22 @@ class TerraformWorkspace:
         else:
             await terraform.prepare()
         state = await self._prior(terraform)
-        self._refuse_lossy(state, seen.load(terraform.folder))
+        self._refuse_lossy(state, last_state.load(terraform.folder))
         return state
 
-    def _refuse_missing(self, state: State, before: Seen | None) -> None:
+    def _refuse_missing(self, state: State, before: LastState | None) -> None:
         """Refuses a state that has lost what no apply has brought back since, though a plan has looked at it."""
         lost = tuple(id_ for id_ in (before.missing if before else {}) if id_ not in state.resources)
         if lost:
             raise RuntimeFailure(
-                f"the state has lost {len(lost)} resources ({seen.named(lost)})",
+                f"the state has lost {len(lost)} resources ({last_state.named(lost)})",
                 target=self.place,
                 hint="plan: that looks for them; an apply takes over again what exists",
             )
 
-    def _refuse_lossy(self, state: State, before: Seen | None) -> None:
-        found = seen.condition(state, before)
-        if before is not None and before.resources and seen.is_damaged(found, before):
+    def _refuse_lossy(self, state: State, before: LastState | None) -> None:
+        found = last_state.condition(state, before)
+        if before is not None and before.resources and last_state.is_damaged(found, before):
             raise RuntimeFailure(
                 f"the state is {found.value}, and had {len(before.resources)} resources when it was last read",
                 target=self.place,
@@ -288,12 +288,12 @@ class TerraformWorkspace:
 
     async def _take_out_outlived(self, terraform: Terraform, left: Record, told: tuple[events.Event, ...]) -> None:
         state = await self._prior(terraform)
-        if addresses := record.outlived(left, told, seen.identities(state, frozenset()), state.serial):
+        if addresses := record.outlived(left, told, last_state.identities(state, frozenset()), state.serial):
             await terraform.take_out_of_state(addresses)
 
     async def _without_torn(self, terraform: Terraform, left: Record, accepts_lost: bool) -> None:
         """Puts a torn state aside where there was none before the apply that tore it, or where that is accepted."""
-        before = seen.load(terraform.folder)
+        before = last_state.load(terraform.folder)
         is_first = left.process is not None and before is not None and not before.lineage
         if not is_first and not accepts_lost:
             return
@@ -365,13 +365,13 @@ class TerraformWorkspace:
 
     def _losses(self, terraform: Terraform, configured: _Configured) -> Losses:
         """Raises `RuntimeFailure` where the state knows other objects than were there, which none can put right."""
-        before, request = seen.load(terraform.folder), configured.request
-        found = seen.condition(configured.prior, before)
-        if before is not None and seen.is_damaged(found, before) and not request.accepts_lost:
-            if outdated := seen.outdated(configured.prior, before):
+        before, request = last_state.load(terraform.folder), configured.request
+        found = last_state.condition(configured.prior, before)
+        if before is not None and last_state.is_damaged(found, before) and not request.accepts_lost:
+            if outdated := last_state.outdated(configured.prior, before):
                 raise RuntimeFailure(
                     f"the state is {found.value}: {len(outdated)} of its resources were made again after it was "
-                    f"written ({seen.named(outdated)}), and applying would make them once more",
+                    f"written ({last_state.named(outdated)}), and applying would make them once more",
                     target=self.place,
                     hint=f"put the newer state back ({self._settings.folder}), or go on without it with --accept-lost",
                 )
@@ -381,9 +381,11 @@ class TerraformWorkspace:
         """Adds to an attempt what became of what the state had lost, and writes down what was seen."""
         configured, folder = attempt.configured, terraform.folder
         account = losses.accounted(adoptions, configured.request)
-        before = seen.load(folder)
+        before = last_state.load(folder)
         secrets = configured.written.secrets
-        seen.save(folder, seen.look(configured.prior, secrets, before, account.missing, moving.place(self._settings)))
+        last_state.save(
+            folder, last_state.look(configured.prior, secrets, before, account.missing, moving.place(self._settings))
+        )
         repairs = (before.repair,) if before is not None and before.repair else ()
         result = replace(
             attempt.plan,
@@ -526,10 +528,10 @@ class TerraformWorkspace:
             state = read_new(content, schemas=configured.schemas)
         except UnreadableState as error:
             raise self._unreadable(error) from None
-        before = seen.load(folder)
+        before = last_state.load(folder)
         missing, place = before.missing if before else {}, moving.place(self._settings)
-        now = seen.look(state, configured.written.secrets, before, missing, place)
-        seen.save(folder, now if running.code else seen.settled(now))
+        now = last_state.look(state, configured.written.secrets, before, missing, place)
+        last_state.save(folder, now if running.code else last_state.settled(now))
         if terraform.has_local_state:
             restoring.keep_copy(folder, content)
         record.save(folder, opened.closed(told, lambda id_: id_ in state.resources))
@@ -560,7 +562,7 @@ def _doubtful(adoptions: Adoption) -> tuple[str, ...]:
     unsettled = adoptions.unsettled - adoptions.lost
     if not unsettled:
         return ()
-    named = seen.named(tuple(each for each in adoptions.doubts if each in unsettled))
+    named = last_state.named(tuple(each for each in adoptions.doubts if each in unsettled))
     return (f"{len(unsettled)} resources may exist already, as an apply was stopped while it created them ({named})",)
 
 
@@ -594,7 +596,7 @@ def _limited(found: WorkspacePlan, request: WorkspacePlanRequest) -> WorkspacePl
 
 def _creations(attempt: _Attempt) -> tuple[Creation, ...]:
     written, prior = attempt.configured.written, attempt.configured.prior
-    identities = seen.identities(prior, written.secrets)
+    identities = last_state.identities(prior, written.secrets)
     found = []
     for each in (attempt.shown or {}).get("resource_changes") or ():
         change = each["change"]

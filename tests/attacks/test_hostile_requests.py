@@ -109,7 +109,7 @@ def test_who_says_nothing_takes_no_place_from_others(sandbox: Sandbox) -> None:
 
 
 def test_silence_ends_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtimes.sandbox.either.GREETING_SECONDS", 0.2)
+    monkeypatch.setattr("runtimes.sandbox.http_or_https.GREETING_SECONDS", 0.2)
     monkeypatch.setattr("runtimes.sandbox.server.GREETING_SECONDS", 0.2)
     monkeypatch.setattr(limits, "BODY_SECONDS", 0.2)
     with served(controllers=False) as running:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import PlannedAction, Resource, RuntimeType, TerraformId, WorkspacePlanRequest
-from runtimes.sandbox.provider import SOURCE, VERSION, WORLD_VARIABLE
+from runtimes.sandbox.provider import CLOUD_VARIABLE, SOURCE, VERSION
 from runtimes.sandbox.provider.mirror import install
 from runtimes.terraform.runtime import TerraformRuntime
 from tests.benchmarks.measuring import AtMost, Group, Planned, Variant
@@ -68,7 +68,7 @@ def bench(home: Path, terraform: str) -> Iterator[Bench]:
     binary = home / "terraform"
     binary.write_text(_NOTING.format(calls=calls, variables=variables, terraform=terraform))
     binary.chmod(0o755)
-    world = {WORLD_VARIABLE: str(home / "world.json")}
+    world = {CLOUD_VARIABLE: str(home / "world.json")}
     settings: dict[str, Any] = {
         "folder": folder,
         "binary": str(binary),

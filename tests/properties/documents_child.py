@@ -23,7 +23,7 @@ from kcl.diagnostics import KclError
 from kcl.reach import Bounds
 from runtimes.base.errors import RuntimeFailure
 from runtimes.kubernetes.kubeconfig import Kubeconfig
-from runtimes.terraform import former, record, seen
+from runtimes.terraform import former, last_state, record
 from runtimes.terraform.folder import Folder
 from runtimes.terraform.state import UnreadableState, read_prior
 from workbench.audit import AuditTrail
@@ -94,7 +94,7 @@ def _state(home: Path) -> None:
 def _workspace(home: Path) -> None:
     folder = Folder(home)
     record.load(folder)
-    seen.load(folder)
+    last_state.load(folder)
     tuple(former.load(folder))
 
 

@@ -13,7 +13,7 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from runtimes.sandbox.provider import World
+    from runtimes.sandbox.provider import Cloud
     from workbench.cli.output import Output
     from workbench.cli.practice import Practice
     from workbench.engine.plan import Plan
@@ -33,11 +33,11 @@ async def show(
 
     `step` prints a heading; `apply` does a plan and tells if it went well.
     """
-    from runtimes.sandbox.provider import World, by_hand
+    from runtimes.sandbox.provider import Cloud, by_hand
     from workbench.cli import practice
     from workbench.cli.diff_command import print_diff
 
-    stack, world = session.select(practice.RENTING), World(place.world)
+    stack, world = session.select(practice.RENTING), Cloud(place.world)
     step(output, "databases from Terraform and what runs on them, in one plan", f"wb apply {stack.name}")
     if not await apply(session, await session.plan(stack), output):
         return ExitCode.PARTIAL
@@ -64,7 +64,7 @@ async def show(
     return ExitCode.OK
 
 
-def _met(place: Practice, world: World, output: Output) -> None:
+def _met(place: Practice, world: Cloud, output: Output) -> None:
     """Shows that each side has what the other one gave."""
     from runtimes.sandbox import visitor
 

@@ -117,7 +117,7 @@ async def _with_cloud(place: Practice) -> Practice:
     """Adds the provider to practise with, where it can run; nothing of the user's terraform is touched or needed."""
     if lacking := await lacking_for_cloud(place.settings):
         return replace(place, no_cloud=lacking)
-    from runtimes.sandbox.provider import WORLD_VARIABLE
+    from runtimes.sandbox.provider import CLOUD_VARIABLE
     from runtimes.sandbox.provider.mirror import install
 
     mirror = place.home / "providers"
@@ -126,7 +126,7 @@ async def _with_cloud(place: Practice) -> Practice:
         place.settings,
         terraform_config="",
         terraform_mirrors=(mirror,),
-        terraform_environment={**place.settings.terraform_environment, WORLD_VARIABLE: str(place.world)},
+        terraform_environment={**place.settings.terraform_environment, CLOUD_VARIABLE: str(place.world)},
     )
     return replace(place, settings=settings)
 

@@ -16,7 +16,7 @@ from workbench.cli.stacks import WorkPath, format_option
 from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
-    from runtimes.sandbox.provider import World
+    from runtimes.sandbox.provider import Cloud
     from workbench.cli.main import Context
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,14 +32,14 @@ def provider() -> None:
 @click.pass_obj
 def install(context: Context, folder: Path | None) -> None:
     """Install the provider for practice, and print what to set so that terraform takes it from there."""
-    from runtimes.sandbox.provider import WORLD_VARIABLE
+    from runtimes.sandbox.provider import CLOUD_VARIABLE
     from runtimes.sandbox.provider.mirror import install as install_into
 
     mirror = (folder or context.settings.state_dir / "practice-provider").absolute()
     install_into(mirror)
-    world = os.environ.get(WORLD_VARIABLE) or str(mirror / "world.json")
+    world = os.environ.get(CLOUD_VARIABLE) or str(mirror / "world.json")
     context.output.data(f"export WB_TERRAFORM_MIRROR={shlex.quote(str(mirror))}")
-    context.output.data(f"export {WORLD_VARIABLE}={shlex.quote(world)}")
+    context.output.data(f"export {CLOUD_VARIABLE}={shlex.quote(world)}")
 
 
 @click.group("world")
@@ -67,7 +67,7 @@ def list_(context: Context, file: Path | None, format_: str) -> None:
     found = [(type_, id_, kept) for type_, every in sorted(objects.items()) for id_, kept in sorted(every.items())]
     if format_ == "json":
         items = [{"type": type_, "id": id_, "attributes": _shown(kept)} for type_, id_, kept in found]
-        context.output.json({"apiVersion": "wb/v1", "kind": "World", "status": "ok", "objects": items})
+        context.output.json({"apiVersion": "wb/v1", "kind": "Cloud", "status": "ok", "objects": items})
         return
     columns = (Column("Type"), Column("Id"), Column("Attributes"))
     context.output.table(columns, [Row((t, i), (line(t), line(i), line(_text(kept)))) for t, i, kept in found])
@@ -103,28 +103,28 @@ def remove(context: Context, type_: str, id_: str, file: Path | None) -> None:
     context.output.talk(f"{_full(type_)} {id_}: deleted")
 
 
-def _opened(file: Path | None) -> World:
-    from runtimes.sandbox.provider import WORLD_VARIABLE, World
+def _opened(file: Path | None) -> Cloud:
+    from runtimes.sandbox.provider import CLOUD_VARIABLE, Cloud
 
-    path = file or (Path(os.environ[WORLD_VARIABLE]) if os.environ.get(WORLD_VARIABLE) else None)
+    path = file or (Path(os.environ[CLOUD_VARIABLE]) if os.environ.get(CLOUD_VARIABLE) else None)
     if path is None:
-        raise click.UsageError(f"which world? Say --world FILE, or set {WORLD_VARIABLE}.")
+        raise click.UsageError(f"which world? Say --world FILE, or set {CLOUD_VARIABLE}.")
     if not path.is_file():
         raise WorkbenchError("there is no world yet", where=str(path), hint="terraform makes it when it applies")
-    return World(path)
+    return Cloud(path)
 
 
 @contextmanager
 def _said() -> Iterator[None]:
     """What the world refuses is said as everything else is."""
-    from runtimes.sandbox.provider import WorldBroken
+    from runtimes.sandbox.provider import CloudBroken
     from runtimes.sandbox.provider.kinds import Refused
 
     try:
         yield
     except Refused as error:
         raise WorkbenchError(error.summary, hint=error.detail) from error
-    except WorldBroken as error:
+    except CloudBroken as error:
         raise WorkbenchError(str(error), hint="mend the file, or delete it to begin again") from error
 
 

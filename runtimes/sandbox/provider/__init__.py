@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from runtimes.sandbox.provider.world import WORLD_VARIABLE, World, WorldBroken
+from runtimes.sandbox.provider.cloud import CLOUD_VARIABLE, Cloud, CloudBroken
 
 SOURCE: Final = "workbench.local/sandbox/sandbox"
 VERSION: Final = "0.1.0"
 
-__all__ = ["SOURCE", "VERSION", "WORLD_VARIABLE", "World", "WorldBroken"]
+__all__ = ["CLOUD_VARIABLE", "SOURCE", "VERSION", "Cloud", "CloudBroken"]

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtimes.base.documents import load_json
+from runtimes.sandbox.provider.cloud import Cloud, Content
 from runtimes.sandbox.provider.faults import strike
 from runtimes.sandbox.provider.kinds import KINDS, Field, Kind, Refused, sealed
-from runtimes.sandbox.provider.world import Content, World
 
 
-def edit(world: World, type_: str, id_: str, values: Mapping[str, Any]) -> None:
+def edit(world: Cloud, type_: str, id_: str, values: Mapping[str, Any]) -> None:
     """Sets attributes of an object. Texts are read as the attribute's form asks; raises `Refused`."""
     kind = _kind(type_)
     fields = {each.name: each for each in kind.fields if each.name != "id"}
@@ -23,7 +23,7 @@ def edit(world: World, type_: str, id_: str, values: Mapping[str, Any]) -> None:
         content.note("edit", type_, id_)
 
 
-def remove(world: World, type_: str, id_: str) -> None:
+def remove(world: Cloud, type_: str, id_: str) -> None:
     """Takes an object away, whatever needs it; raises `Refused` if there is none."""
     kind = _kind(type_)
     with world.change() as content:
@@ -32,14 +32,14 @@ def remove(world: World, type_: str, id_: str) -> None:
         content.note("remove", type_, id_)
 
 
-def order_faults(world: World, faults: Sequence[Mapping[str, Any]]) -> None:
-    """Replaces what goes wrong from now on (see `faults`); raises `WorldBroken` for an entry that means nothing."""
+def order_faults(world: Cloud, faults: Sequence[Mapping[str, Any]]) -> None:
+    """Replaces what goes wrong from now on (see `faults`); raises `CloudBroken` for an entry that means nothing."""
     with world.change() as content:
         content.faults = [dict(each) for each in faults]
         strike(Content(faults=[dict(each) for each in faults]), "", "", "")
 
 
-def set_quotas(world: World, type_: str, limits: Mapping[str, float]) -> None:
+def set_quotas(world: Cloud, type_: str, limits: Mapping[str, float]) -> None:
     """Replaces the quotas of a type; raises `Refused` for a type that is none."""
     _kind(type_)
     with world.change() as content:

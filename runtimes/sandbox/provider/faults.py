@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from kcl.records import dataclass
-from runtimes.sandbox.provider.world import Content, WorldBroken
+from runtimes.sandbox.provider.cloud import CloudBroken, Content
 
 _KEYS: Final = frozenset({"operation", "type", "id", "times", "latency_seconds", "error", "attribute", "crash"})
 
@@ -36,7 +36,7 @@ class Fault:
 
 
 def strike(content: Content, operation: str, type_: str, id_: str) -> Fault:
-    """Returns what happens, and uses up the entries that are counted; raises `WorldBroken` for a wrong entry."""
+    """Returns what happens, and uses up the entries that are counted; raises `CloudBroken` for a wrong entry."""
     latency, error, attribute, crash = 0.0, "", "", ""
     for index, entry in enumerate(content.faults):
         _check(entry, index)
@@ -59,7 +59,7 @@ def _fits(entry: Mapping[str, Any], operation: str, type_: str, id_: str) -> boo
 def _check(entry: Any, index: int) -> None:
     wrong = _wrong(entry)
     if wrong:
-        raise WorldBroken(f"faults[{index}] of the world: {wrong}")
+        raise CloudBroken(f"faults[{index}] of the world: {wrong}")
 
 
 def _wrong(entry: Any) -> str:

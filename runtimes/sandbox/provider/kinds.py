@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from kcl.records import dataclass
-from runtimes.sandbox.provider.world import Attributes, Content
+from runtimes.sandbox.provider.cloud import Attributes, Content
 
 Path = tuple[str | int, ...]
 

@@ -16,9 +16,9 @@ from tf import schema, types
 from tf.types import Unknown
 
 from runtimes.sandbox.provider import SOURCE, faults
+from runtimes.sandbox.provider.cloud import CLOUD_VARIABLE, Cloud, CloudBroken, Content
 from runtimes.sandbox.provider.faults import Fault
 from runtimes.sandbox.provider.kinds import KINDS, Field, Kind, Refused, number
-from runtimes.sandbox.provider.world import WORLD_VARIABLE, Content, World, WorldBroken
 
 State = dict[str, Any]
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Provider:
     """What terraform starts. The world it works on is known once it is configured."""
 
     def __init__(self) -> None:
-        self._world: World | None = None
+        self._world: Cloud | None = None
         self._resources = [_resource(kind) for kind in KINDS.values()]
 
     def full_name(self) -> str:
@@ -57,26 +57,26 @@ class Provider:
         return "sandbox_"
 
     def get_provider_schema(self, diags: Any) -> Any:
-        described = f"The JSON file that is the cloud; {WORLD_VARIABLE} names it where this is not set."
+        described = f"The JSON file that is the cloud; {CLOUD_VARIABLE} names it where this is not set."
         return schema.Schema(
             version=0, attributes=[schema.Attribute("world", types.String(), described, optional=True)]
         )
 
     def validate_config(self, diags: Any, config: State) -> None:
-        if not _is_known(config.get("world")) or config.get("world") or os.environ.get(WORLD_VARIABLE):
+        if not _is_known(config.get("world")) or config.get("world") or os.environ.get(CLOUD_VARIABLE):
             return
-        diags.add_error("No world", f"Set `world` of the provider, or {WORLD_VARIABLE}, to a JSON file.", ["world"])
+        diags.add_error("No world", f"Set `world` of the provider, or {CLOUD_VARIABLE}, to a JSON file.", ["world"])
 
     def configure_provider(self, diags: Any, config: State) -> None:
-        given = config.get("world") or os.environ.get(WORLD_VARIABLE)
+        given = config.get("world") or os.environ.get(CLOUD_VARIABLE)
         if not _is_known(given):
             return None  # what the file is will be known when it is needed
         if not given:
             return self.validate_config(diags, config)
-        self._world = World(Path(given).expanduser().absolute())
+        self._world = Cloud(Path(given).expanduser().absolute())
         try:
             self._world.content()
-        except WorldBroken as error:
+        except CloudBroken as error:
             diags.add_error("The world can't be used", str(error), ["world"])
         return None
 
@@ -93,10 +93,10 @@ class Provider:
         return class_(self)
 
     @property
-    def world(self) -> World:
-        """Raises `WorldBroken` where none is known."""
+    def world(self) -> Cloud:
+        """Raises `CloudBroken` where none is known."""
         if self._world is None:
-            raise WorldBroken(f"the provider's `world` is not known, and {WORLD_VARIABLE} is not set")
+            raise CloudBroken(f"the provider's `world` is not known, and {CLOUD_VARIABLE} is not set")
         return self._world
 
 
@@ -177,7 +177,7 @@ class Resource:
         return _told(ctx, named, None)
 
     def _changed(self, operation: str, id_: str, change: Callable[[Content], T]) -> T:
-        """Makes a change with what its faults add; raises `Refused`, `WorldBroken`, or ends the process."""
+        """Makes a change with what its faults add; raises `Refused`, `CloudBroken`, or ends the process."""
         fault = self._strike(operation, id_)
         time.sleep(fault.latency_seconds / 2)
         _raise(fault)
@@ -191,7 +191,7 @@ class Resource:
         return changed
 
     def _waited(self, operation: str, id_: str) -> None:
-        """Has the faults of an operation that changes nothing; raises `Refused`, `WorldBroken`, or ends the process."""
+        """Has the faults of an operation that changes nothing; raises `Refused`, `CloudBroken`, or ends the process."""
         fault = self._strike(operation, id_)
         time.sleep(fault.latency_seconds)
         _raise(fault)
@@ -212,7 +212,7 @@ def _told(ctx: Any, act: Callable[[], State | None], otherwise: State | None) ->
         return act()
     except Refused as error:
         ctx.diagnostics.add_error(error.summary, error.detail, _steps(error.path))
-    except WorldBroken as error:
+    except CloudBroken as error:
         ctx.diagnostics.add_error("The world can't be used", str(error))
     return otherwise
 

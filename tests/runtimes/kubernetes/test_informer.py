@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from runtimes.base import KubernetesId
-from runtimes.base.answers import hearing
+from runtimes.base.answer_listeners import listening
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.kubeconfig import Kubeconfig
@@ -96,7 +96,7 @@ def _names(informer: Informer) -> dict[str, str]:
 async def test_a_list_is_read_page_by_page_and_the_watch_goes_on_from_it(tmp_path: Path) -> None:
     script = Script([[[_pod("a", 1)], [_pod("b", 2)], [_pod("c", 3)]]], [[{"type": "ADDED", "object": _pod("d", 11)}]])
     heard: list[int] = []
-    with hearing(lambda: heard.append(len(script.asked))):
+    with listening(lambda: heard.append(len(script.asked))):
         async with _informed(tmp_path, script) as informer:
             assert _names(informer) == {"a": "1", "b": "2", "c": "3", "d": "11"}
     assert script.asked == ["list", "list 1", "list 2", "watch 10"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtimes.base import ApplyRequest, KubernetesId, Moved, ReadRequest
-from runtimes.kubernetes.second_request import Patience
+from runtimes.kubernetes.hedging import LatencyEstimate
 from runtimes.kubernetes.transport import Transport
 from runtimes.sandbox.api.disturbances import Disturbance
 
@@ -19,7 +19,7 @@ _PATCH = ("patch",)
 @pytest.fixture
 async def impatient(sandboxed: Place) -> Place:
     """Every answer that does not come at once is overdue."""
-    _transport(sandboxed)._patience_with_writes = Patience(0.05, 0.05)
+    _transport(sandboxed)._patience_with_writes = LatencyEstimate(0.05, 0.05)
     return sandboxed
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runtimes.base import Resource, RuntimeType, TerraformId, WorkspacePlan
-from runtimes.sandbox.provider import WORLD_VARIABLE, World
+from runtimes.sandbox.provider import CLOUD_VARIABLE, Cloud
 from runtimes.terraform import configuration, plan, schema, state
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.schema import Schemas
@@ -30,7 +30,7 @@ def data(name: str, *, extensions: Mapping[str, Any] | None = None, **attributes
 @dataclass(frozen=True, slots=True)
 class Direct:
     folder: Path
-    world: World
+    world: Cloud
 
     def write(self, *resources: Resource, **options: Any) -> Configuration:
         """Writes a configuration and initialises for it where its digest says that it is needed."""
@@ -85,7 +85,7 @@ class Direct:
                 "TF_CLI_CONFIG_FILE": str(self.folder / "cli.tfrc"),
                 "CHECKPOINT_DISABLE": "1",
                 "TF_IN_AUTOMATION": "1",
-                WORLD_VARIABLE: str(self.world.path),
+                CLOUD_VARIABLE: str(self.world.path),
             },
             capture_output=True,
             text=True,
@@ -103,4 +103,4 @@ def made(folder: Path, mirror: Path | None) -> Direct:
     folder.mkdir(parents=True, exist_ok=True)
     installation = f'provider_installation {{\n filesystem_mirror {{\n path = "{mirror}"\n }}\n}}\n' if mirror else ""
     (folder / "cli.tfrc").write_text(f"disable_checkpoint = true\n{installation}")
-    return Direct(folder, World(folder / "world.json"))
+    return Direct(folder, Cloud(folder / "world.json"))

@@ -24,7 +24,7 @@ from runtimes.base import (
     WorkspacePlan,
     WorkspacePlanRequest,
 )
-from runtimes.sandbox.provider import WORLD_VARIABLE, World
+from runtimes.sandbox.provider import CLOUD_VARIABLE, Cloud
 from runtimes.terraform.folder import Folder
 from runtimes.terraform.runtime import TerraformRuntime
 
@@ -73,7 +73,7 @@ class Place:
     """`settings` connect another runtime to the same folder."""
 
     runtime: TerraformRuntime
-    world: World
+    world: Cloud
     folder: Folder
     settings: Mapping[str, Any]
 
@@ -114,11 +114,11 @@ def actions(plan: WorkspacePlan) -> dict[str, PlannedAction]:
 
 
 def place(root: Path, mirror: Path) -> Place:
-    world = World(root / "world.json")
+    world = Cloud(root / "world.json")
     settings: dict[str, Any] = {
         "folder": root / "folder",
         "mirrors": (mirror,),
-        "environment": {WORLD_VARIABLE: str(world.path)},
+        "environment": {CLOUD_VARIABLE: str(world.path)},
         "lock_timeout_seconds": 2.0,
     }
     return Place(TerraformRuntime.connect(**settings), world, Folder(root / "folder"), settings)

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from runtimes.base import PlannedAction, Resource, RuntimeFailure, TerraformId, WorkspacePlan, WorkspacePlanRequest
+from runtimes.terraform import last_state, restoring
 from runtimes.terraform import record as run_record
-from runtimes.terraform import restoring, seen
 from runtimes.terraform.folder import Folder
+from runtimes.terraform.last_state import Condition, LastState
 from runtimes.terraform.process import ProcessMark
 from runtimes.terraform.record import Record
 from runtimes.terraform.runtime import TerraformRuntime
-from runtimes.terraform.seen import Condition, Seen
 from runtimes.terraform.state import PriorState, Recorded, read_prior
 from tests.runtimes.terraform.direct import data
 from tests.runtimes.terraform.practice import TERRAFORM, Place, actions, anything, bucket, needs_terraform, network
@@ -137,7 +137,7 @@ async def test_where_only_terraforms_backup_is_left_what_came_after_it_is_looked
 async def test_what_no_copy_has_is_looked_for_under_the_ids_it_had(
     applied: Folder, tmp_path: Path, is_seen: bool
 ) -> None:
-    uids = {each.id: uid for each in DATA for uid in [(seen.load(applied) or Seen()).resources[as_id(each)]]}
+    uids = {each.id: uid for each in DATA for uid in [(last_state.load(applied) or LastState()).resources[as_id(each)]]}
     folder = copied(applied, tmp_path, copy=False, backup=False, look=is_seen)
     emptied(folder.state)
     found = await planned(folder, *DATA, released=RELEASED if is_seen else uids)
@@ -297,23 +297,23 @@ def state(lineage: str, serial: int, *ids: TerraformId) -> PriorState:
     ("found", "before", "expected", "is_damaged"),
     [
         (PriorState(), None, Condition.NOTHING, True),
-        (PriorState(), Seen(), Condition.NOTHING, False),
-        (PriorState(), Seen("l", 1), Condition.NOTHING, True),
+        (PriorState(), LastState(), Condition.NOTHING, False),
+        (PriorState(), LastState("l", 1), Condition.NOTHING, True),
         (None, None, Condition.UNREADABLE, True),
         (state("l", 3, ONE), None, Condition.WHOLE, False),
-        (state("l", 3, ONE), Seen(), Condition.WHOLE, False),
-        (state("l", 3, ONE), Seen("l", 3, {ONE: ""}), Condition.WHOLE, False),
-        (state("l", 4), Seen("l", 3, {ONE: ""}), Condition.WHOLE, False),
-        (state("l", 3), Seen("l", 3, {ONE: ""}), Condition.OLDER, True),
-        (state("l", 2, ONE, TWO), Seen("l", 3, {ONE: ""}), Condition.OLDER, True),
-        (state("m", 9, ONE), Seen("l", 3, {ONE: ""}), Condition.FOREIGN, True),
+        (state("l", 3, ONE), LastState(), Condition.WHOLE, False),
+        (state("l", 3, ONE), LastState("l", 3, {ONE: ""}), Condition.WHOLE, False),
+        (state("l", 4), LastState("l", 3, {ONE: ""}), Condition.WHOLE, False),
+        (state("l", 3), LastState("l", 3, {ONE: ""}), Condition.OLDER, True),
+        (state("l", 2, ONE, TWO), LastState("l", 3, {ONE: ""}), Condition.OLDER, True),
+        (state("m", 9, ONE), LastState("l", 3, {ONE: ""}), Condition.FOREIGN, True),
     ],
 )
 def test_a_state_is_judged_by_lineage_serial_and_what_it_has(
-    found: PriorState | None, before: Seen | None, expected: Condition, is_damaged: bool
+    found: PriorState | None, before: LastState | None, expected: Condition, is_damaged: bool
 ) -> None:
-    assert seen.condition(found, before) is expected
-    assert seen.is_damaged(expected, before) is is_damaged
+    assert last_state.condition(found, before) is expected
+    assert last_state.is_damaged(expected, before) is is_damaged
 
 
 def test_what_an_apply_deleted_is_not_put_back() -> None:
@@ -336,9 +336,9 @@ def test_what_an_apply_deleted_before_it_was_killed_is_not_missed(applied: Folde
     folder = copied(applied, tmp_path)
     emptied(folder.state)
     restoring.put_back(folder, folder.state, {"terraform_data.c"})
-    before, found = seen.load(folder), read_prior(folder.state.read_bytes())
+    before, found = last_state.load(folder), read_prior(folder.state.read_bytes())
     assert {each.name for each in found.resources} == {"a", "b"}
-    assert seen.condition(found, before) is Condition.WHOLE
+    assert last_state.condition(found, before) is Condition.WHOLE
 
 
 async def test_what_was_made_after_the_old_one_was_gone_is_looked_for_though_the_copy_has_the_old_one(
@@ -346,7 +346,7 @@ async def test_what_was_made_after_the_old_one_was_gone_is_looked_for_though_the
 ) -> None:
     """An apply found `c` gone, made it again and was killed before the state said so; then the state was emptied."""
     folder = copied(applied, tmp_path)
-    old = (seen.load(folder) or Seen()).resources[as_id(DATA[2])]
+    old = (last_state.load(folder) or LastState()).resources[as_id(DATA[2])]
     made = run_record.Creation(as_id(DATA[2]), "terraform_data.c", ("c",), former=old)
     serial = read_prior(folder.state.read_bytes()).serial
     dead = ProcessMark(2**22 + 1, "", socket.gethostname())
@@ -383,8 +383,8 @@ async def test_what_a_killed_apply_made_is_in_the_copy_before_its_events_are_gon
 
 def test_what_was_seen_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    assert seen.load(folder) is None
-    written = Seen("l", 3, {ONE: "i-1"}, {TWO: ""}, "put back")
-    seen.save(folder, written)
-    assert seen.load(folder) == written
+    assert last_state.load(folder) is None
+    written = LastState("l", 3, {ONE: "i-1"}, {TWO: ""}, "put back")
+    last_state.save(folder, written)
+    assert last_state.load(folder) == written
     assert os.stat(folder.seen).st_mode & 0o077 == 0

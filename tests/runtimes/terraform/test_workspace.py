@@ -36,7 +36,7 @@ from runtimes.base import (
     WorkspacePlanRequest,
 )
 from runtimes.registry import connect
-from runtimes.sandbox.provider import World, by_hand
+from runtimes.sandbox.provider import Cloud, by_hand
 from tests.runtimes.terraform.practice import (
     PASSWORD,
     Place,
@@ -341,7 +341,7 @@ def test_a_finding_is_worth_a_set() -> None:
 async def test_what_is_no_longer_asked_for_is_deleted_by_the_provider_that_made_it(
     place: Place, tmp_path: Path
 ) -> None:
-    elsewhere = World(tmp_path / "elsewhere.json")
+    elsewhere = Cloud(tmp_path / "elsewhere.json")
     one = bucket("invoices", extensions={"providerMeta": {"world": str(elsewhere.path)}})
     await place.apply(one, bucket("receipts"))
     assert set(elsewhere.objects("sandbox_bucket")) == {"invoices"}
@@ -352,7 +352,7 @@ async def test_what_is_no_longer_asked_for_is_deleted_by_the_provider_that_made_
 
 @pytest.mark.slow
 async def test_how_a_provider_was_configured_may_be_told_by_the_caller(place: Place, tmp_path: Path) -> None:
-    elsewhere = World(tmp_path / "elsewhere.json")
+    elsewhere = Cloud(tmp_path / "elsewhere.json")
     one = bucket("invoices", extensions={"providerMeta": {"world": str(elsewhere.path)}})
     await place.apply(one)
     (place.folder.path / "former.json").unlink()

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtimes.sandbox.provider import SOURCE, VERSION, WORLD_VARIABLE, World
-from runtimes.terraform import record, seen
+from runtimes.sandbox.provider import CLOUD_VARIABLE, SOURCE, VERSION, Cloud
+from runtimes.terraform import last_state, record
 from runtimes.terraform.folder import Folder
 
 STACK = "cloud/dev"
@@ -59,8 +59,8 @@ class Stack:
             content.faults = [{"operation": each, "latency_seconds": 0.1} for each in ("create", "update", "delete")]
 
     @property
-    def world(self) -> World:
-        return World(self.home / "world.json")
+    def world(self) -> Cloud:
+        return Cloud(self.home / "world.json")
 
     @property
     def folder(self) -> Folder:
@@ -118,7 +118,7 @@ class Stack:
             "WB_STATE_DIR": str(self.home / "state"),
             "WB_CACHE_DIR": str(self.home / "cache"),
             "WB_TERRAFORM_MIRROR": str(self.mirror),
-            WORLD_VARIABLE: str(self.world.path),
+            CLOUD_VARIABLE: str(self.world.path),
             "KUBECONFIG": str(self.home / "no-kubeconfig"),
             "PYTHONPATH": str(ROOT),
             "USER": "ann",
@@ -180,7 +180,7 @@ class Stack:
 
     def processes(self) -> dict[int, str]:
         """Returns what runs for this stack, terraform and providers alike: told by the world in the environment."""
-        mark = f"{WORLD_VARIABLE}={self.world.path}".encode()
+        mark = f"{CLOUD_VARIABLE}={self.world.path}".encode()
         found = {}
         for each in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -250,7 +250,7 @@ class Stack:
         assert not self.processes(), f"left running: {self.processes()}"
         left = record.load(self.folder)
         assert not left.is_open and not left.doubts
-        noted = seen.load(self.folder)
+        noted = last_state.load(self.folder)
         assert noted is not None and not noted.missing
         self.older = [*self.older[-4:], self.folder.state.read_bytes()]
 

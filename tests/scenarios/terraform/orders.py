@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Address, TerraformId
-from runtimes.sandbox.provider import WORLD_VARIABLE, World
+from runtimes.sandbox.provider import CLOUD_VARIABLE, Cloud
 from runtimes.sandbox.server import Sandbox
 from runtimes.terraform.folder import Folder
 from tests.runtimes.terraform.practice import lay_initialised
@@ -89,8 +89,8 @@ class Orders:
         return self.home / "state"
 
     @property
-    def world(self) -> World:
-        return World(self.world_path or self.home / "world.json")
+    def world(self) -> Cloud:
+        return Cloud(self.world_path or self.home / "world.json")
 
     @property
     def folder(self) -> Folder:
@@ -117,7 +117,7 @@ class Orders:
                 "user": "ann",
                 "host": socket.gethostname(),
                 "terraform_mirrors": (self.mirror,),
-                "terraform_environment": {WORLD_VARIABLE: str(self.world.path)},
+                "terraform_environment": {CLOUD_VARIABLE: str(self.world.path)},
                 **settings,
             },
         )
@@ -138,7 +138,7 @@ class Orders:
             "WB_STATE_DIR": str(self.state_dir),
             "WB_CACHE_DIR": str(self.cache),
             "WB_TERRAFORM_MIRROR": str(self.mirror),
-            WORLD_VARIABLE: str(self.world.path),
+            CLOUD_VARIABLE: str(self.world.path),
             "KUBECONFIG": str(self.kubeconfig),
             "USER": "ann",
             "NO_COLOR": "1",

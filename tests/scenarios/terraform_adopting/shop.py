@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Address, TerraformId
-from runtimes.sandbox.provider import WORLD_VARIABLE, World
+from runtimes.sandbox.provider import CLOUD_VARIABLE, Cloud
 from runtimes.terraform.folder import Folder
 from tests.scenarios import in_process
 from tests.workbench.cli.command import Ended
@@ -124,7 +124,7 @@ class Shop:
                 "user": "ann",
                 "host": socket.gethostname(),
                 "terraform_mirrors": (self.mirror,),
-                "terraform_environment": {WORLD_VARIABLE: str(self.world.path)},
+                "terraform_environment": {CLOUD_VARIABLE: str(self.world.path)},
                 **settings,
             },
         )
@@ -149,7 +149,7 @@ class Shop:
             "WB_STATE_DIR": str(self.home / "state"),
             "WB_CACHE_DIR": str(self.cache),
             "WB_TERRAFORM_MIRROR": str(self.mirror),
-            WORLD_VARIABLE: str(self.world.path),
+            CLOUD_VARIABLE: str(self.world.path),
             "KUBECONFIG": str(self.kubeconfig or self.home / "none"),
             "USER": "ann",
             "NO_COLOR": "1",
@@ -178,8 +178,8 @@ class Shop:
     # What is there
 
     @property
-    def world(self) -> World:
-        return World(self.home / "world.json")
+    def world(self) -> Cloud:
+        return Cloud(self.home / "world.json")
 
     @property
     def folder(self) -> Folder:

@@ -8,7 +8,7 @@ import anyio
 
 from kcl.records import dataclass
 from runtimes.base import Address, Identity, Runtime, RuntimeFailure
-from runtimes.base.turns import Turns
+from runtimes.base.limiter import Limiter
 from workbench.engine.changes import Change, Problem
 from workbench.engine.ending import why_ending
 from workbench.engine.errors import MovedObject, StalePlan
@@ -48,14 +48,14 @@ class ClusterPlace:
         """
         if isinstance(self.runtime, RuntimeFailure):
             raise self.runtime
-        seal, runtime, turns = Seal(plan.salt), self.runtime, Turns(AT_ONCE)
+        seal, runtime, limiter = Seal(plan.salt), self.runtime, Limiter(AT_ONCE)
         ending = {each.subject for each in plan.gaps if each.place == self.name}  # as the plan saw
         found: dict[Address, Identity | None] = {}
         moved: list[MovedObject] = []
         failures: list[RuntimeFailure] = []
 
         async def look(change: Change) -> None:
-            async with turns.turn():
+            async with limiter.slot():
                 try:
                     live = await read(change, runtime)
                 except RuntimeFailure as error:

@@ -32,9 +32,9 @@ from runtimes.base import (
     RuntimeFailure,
     Status,
     Unreachable,
-    turns,
+    limiter,
 )
-from runtimes.base.turns import Turns
+from runtimes.base.limiter import Limiter
 from workbench.engine.changes import Change
 from workbench.engine.ending import why_ending
 from workbench.engine.events import Action
@@ -94,7 +94,7 @@ class ClusterSteps:
     ) -> None:
         self._place, self._plan, self._runtime, self._identities = place, plan, runtime, identities
         self._apply, self._seal = apply, Seal(plan.salt)
-        self._turns = Turns(AT_ONCE)
+        self._limiter = Limiter(AT_ONCE)
         self._writing: dict[Address, anyio.CancelScope] = {}
 
     async def run(self) -> None:
@@ -134,7 +134,7 @@ class ClusterSteps:
             await self._apply.begin(change)
             await self._apply.fail(change, error)
             return
-        async with self._turns.turn():
+        async with self._limiter.slot():
             if self._apply.is_stopping():
                 await self._apply.skip(change, None)
             else:
@@ -193,7 +193,7 @@ class ClusterSteps:
                     raise
                 expected = live.identity if live else None
                 if is_lost:
-                    await turns.pause(_AGAIN_SECONDS)
+                    await limiter.pause(_AGAIN_SECONDS)
         raise AssertionError("the last attempt returns or raises")
 
     async def _is_done(self, resource: Resource) -> bool:

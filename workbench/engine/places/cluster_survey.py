@@ -36,7 +36,7 @@ from runtimes.base import (
     Unreachable,
     format_path,
 )
-from runtimes.base.turns import Turns
+from runtimes.base.limiter import Limiter
 from workbench.engine import ending, values
 from workbench.engine.changes import Change, Op, Problem
 from workbench.engine.diff import diff_fields, left_alone, sensitive
@@ -149,17 +149,17 @@ class ClusterSurvey:
         """Asks about so many at once; those that refer to values of other places wait for these beside the others."""
         waiting = [each for each in resources if not self._references[each.id] <= self._own]
         rest = iter([each for each in resources if self._references[each.id] <= self._own])
-        turns = Turns(AT_ONCE)
+        limiter = Limiter(AT_ONCE)
 
         async def limited(resource: Resource) -> None:
             await self._surveying.wait_for(self._references[resource.id] - self._own)
-            async with turns.turn():
+            async with limiter.slot():
                 await ask(resource)
 
         async def one_after_the_other() -> None:
             """Most are told by what was read: a task for each would take longer than that."""
             for number, each in enumerate(rest):
-                async with turns.turn():
+                async with limiter.slot():
                     await ask(each)
                 if number % _IN_A_ROW == 0:
                     await anyio.lowlevel.checkpoint()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import anyio
 
-from runtimes.base.answers import hearing
+from runtimes.base.answer_listeners import listening
 from workbench.engine.recovery.document import Limits
 
 
@@ -23,5 +23,5 @@ def patience(limits: Limits) -> Iterator[None]:
         def wait_on() -> None:
             scope.deadline = min(anyio.current_time() + limits.answer_seconds, last)
 
-        with hearing(wait_on):
+        with listening(wait_on):
             yield

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.sandbox.provider import SOURCE, WORLD_VARIABLE, World
+from runtimes.sandbox.provider import CLOUD_VARIABLE, SOURCE, Cloud
 from runtimes.sandbox.provider.mirror import install, missing
 from tests.runtimes.terraform.forked import forking
 
@@ -75,7 +75,7 @@ class Folder:
     program: str
     path: Path
     mirror: Path
-    world: World
+    world: Cloud
     environment: dict[str, str] = field(default_factory=dict)
 
     def write(self, resources: dict[str, dict[str, Any]], **more: Any) -> None:
@@ -142,22 +142,22 @@ class Initialised:
         """Returns a folder below `root` as this one is, with a world of its own: initialising takes half of a test."""
         path = root / "stack"
         shutil.copytree(self.path, path, symlinks=True)
-        return self._folder(path, World(root / "world.json"))
+        return self._folder(path, Cloud(root / "world.json"))
 
     def made(self) -> Initialised:
         self.config.write_text(
             f"provider_installation {{\n  filesystem_mirror {{\n    path = {json.dumps(str(self.mirror))}\n  }}\n}}\n"
         )
-        folder = self._folder(self.path, World(self.path.parent / "world.json"))
+        folder = self._folder(self.path, Cloud(self.path.parent / "world.json"))
         folder.write({})
         folder.said("init", "-input=false")
         return self
 
-    def _folder(self, path: Path, world: World) -> Folder:
+    def _folder(self, path: Path, world: Cloud) -> Folder:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
         proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE)
         ours = {"TF_CLI_CONFIG_FILE": str(self.config), "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
-        environment = {**kept, **proxies, **ours, WORLD_VARIABLE: str(world.path)}
+        environment = {**kept, **proxies, **ours, CLOUD_VARIABLE: str(world.path)}
         return Folder(self.program, path, self.mirror, world, environment)
 
 

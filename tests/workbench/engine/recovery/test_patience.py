@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from runtimes.base.answers import answered
+from runtimes.base.answer_listeners import notify
 from workbench.engine.recovery.document import Limits
 from workbench.engine.recovery.patience import patience
 
@@ -55,7 +55,7 @@ def seconds_of(work: Callable[[], Awaitable[None]]) -> float:
 async def answers(number: int, after: float) -> None:
     for _ in range(number):
         await anyio.sleep(after)
-        answered()
+        notify()
 
 
 def test_who_answers_late_and_answers_is_waited_for() -> None:

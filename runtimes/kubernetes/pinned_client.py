@@ -1,4 +1,4 @@
-"""The client under the transport: it goes nowhere else than it was told, and is closed when its sockets are."""
+"""The client under the transport: connects to the configured server only, and is closed when its sockets are."""
 
 from __future__ import annotations
 

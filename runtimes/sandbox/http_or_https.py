@@ -18,7 +18,7 @@ from runtimes.sandbox.limits import GREETING_SECONDS, MOST_CONNECTIONS
 _TLS_HANDSHAKE = 0x16  # the type of a TLS record that opens a connection (RFC 8446, 5.1)
 
 
-class Either(asyncio.Protocol):
+class HttpOrHttps(asyncio.Protocol):
     """Waits for the first bytes, then hands the connection on: to TLS if they ask for it, else to the server."""
 
     def __init__(

@@ -26,7 +26,7 @@ from typing import Any, Final
 from kcl import bounds, whole_file
 from kcl.records import dataclass, field
 
-WORLD_VARIABLE: Final = "KONFIG_PRACTICE_WORLD"
+CLOUD_VARIABLE: Final = "KONFIG_PRACTICE_WORLD"
 """Environment variable: the file, where the provider's configuration names none."""
 
 LOG_LENGTH: Final = 2000
@@ -35,13 +35,13 @@ _KEYS: Final = frozenset({"serial", "objects", "quotas", "faults", "log"})
 Attributes = dict[str, Any]
 
 
-class WorldBroken(Exception):
+class CloudBroken(Exception):
     """The file is not one of a world, or can't be read or written. The message says which and why."""
 
 
 @dataclass(slots=True)
 class Content:
-    """What the file holds. Mutable: changed inside `World.change`."""
+    """What the file holds. Mutable: changed inside `Cloud.change`."""
 
     serial: int = 0
     objects: dict[str, dict[str, Attributes]] = field(default_factory=dict)
@@ -58,25 +58,25 @@ class Content:
         del self.log[:-LOG_LENGTH]
 
 
-class World:
+class Cloud:
     """`path` need not exist: it is then an empty world, and the first change makes the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def content(self) -> Content:
-        """Reads the file; raises `WorldBroken`."""
+        """Reads the file; raises `CloudBroken`."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return Content()
         except (OSError, UnicodeDecodeError) as error:
-            raise WorldBroken(f"{self.path} can't be read: {error}") from error
+            raise CloudBroken(f"{self.path} can't be read: {error}") from error
         return _parsed(text, self.path)
 
     @contextmanager
     def change(self) -> Iterator[Content]:
-        """Yields what the file holds, alone; writes it at the end if it is another then. Raises `WorldBroken`."""
+        """Yields what the file holds, alone; writes it at the end if it is another then. Raises `CloudBroken`."""
         with self._locked():
             content = self.content()
             before = _written(content)
@@ -94,7 +94,7 @@ class World:
             # not durable: a practice cloud may end with the machine, and terraform waits for each of its changes
             whole_file.write(self.path, text.encode(), durable=False)
         except OSError as error:
-            raise WorldBroken(f"{self.path} can't be written: {error}") from error
+            raise CloudBroken(f"{self.path} can't be written: {error}") from error
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -103,7 +103,7 @@ class World:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise WorldBroken(f"{lock} can't be made: {error}") from error
+            raise CloudBroken(f"{lock} can't be made: {error}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -121,18 +121,18 @@ def _parsed(text: str, path: Path) -> Content:
     try:
         document = bounds.load_json(text)
     except ValueError as error:
-        raise WorldBroken(f"{path} is not JSON: {error}") from error
+        raise CloudBroken(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise WorldBroken(f"{path} is not the file of a world: an object is expected")
+        raise CloudBroken(f"{path} is not the file of a world: an object is expected")
     if unknown := sorted(document.keys() - _KEYS):
-        raise WorldBroken(f"{path} has a key that no world has: {unknown[0]}; there are {', '.join(sorted(_KEYS))}")
+        raise CloudBroken(f"{path} has a key that no world has: {unknown[0]}; there are {', '.join(sorted(_KEYS))}")
     content = Content(**document)
     wrong = next((name for name, form in _FORMS.items() if not isinstance(getattr(content, name), form)), None)
     if wrong is not None:
-        raise WorldBroken(f"{path}: {wrong} is not of the form of a world's")
+        raise CloudBroken(f"{path}: {wrong} is not of the form of a world's")
     for type_, objects in content.objects.items():
         if not isinstance(objects, dict) or not all(isinstance(each, dict) for each in objects.values()):
-            raise WorldBroken(f"{path}: objects.{type_} has to map ids to objects")
+            raise CloudBroken(f"{path}: objects.{type_} has to map ids to objects")
     return content
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runtimes.base import turns
-from runtimes.base.turns import Turns, awaiting_answer
+from runtimes.base import limiter
+from runtimes.base.limiter import Limiter, awaiting_answer
 
 
 async def settled() -> None:
@@ -21,7 +21,7 @@ class Bench:
     """Tasks that take turns; `at_work` are those that have one now, `order` those that ever had, in their order."""
 
     def __init__(self, at_once: int) -> None:
-        self.turns, self.order, self.at_work = Turns(at_once), list[str](), set[str]()
+        self.limiter, self.order, self.at_work = Limiter(at_once), list[str](), set[str]()
         self.gates: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -30,7 +30,7 @@ class Bench:
         self.tasks[name] = asyncio.create_task(self._run(name, awaits))
 
     async def _run(self, name: str, awaits: bool) -> None:
-        async with self.turns.turn():
+        async with self.limiter.slot():
             self.order.append(name)
             self.at_work.add(name)
             if awaits:
@@ -49,7 +49,7 @@ class Bench:
 
 @pytest.fixture
 def overdue_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "OVERDUE_SECONDS", 0.0)
+    monkeypatch.setattr(limiter, "OVERDUE_SECONDS", 0.0)
 
 
 async def test_no_more_have_a_turn_than_may() -> None:
@@ -66,16 +66,16 @@ async def test_no_more_have_a_turn_than_may() -> None:
 
 
 async def test_who_pauses_is_no_longer_counted_and_comes_back_first() -> None:
-    found, order, goes_on = Turns(1), list[str](), asyncio.Event()
+    found, order, goes_on = Limiter(1), list[str](), asyncio.Event()
 
     async def pausing() -> None:
-        async with found.turn():
+        async with found.slot():
             order.append("asks")
-            await turns.pause(0)
+            await limiter.pause(0)
             order.append("asks again")
 
     async def others(name: str) -> None:
-        async with found.turn():
+        async with found.slot():
             order.append(name)
             await goes_on.wait()
 
@@ -105,10 +105,10 @@ async def test_of_overdue_answers_half_as_many_as_there_are_turns_give_theirs_aw
 
 
 async def test_answers_that_come_in_time_pay_for_more_that_are_overdue_and_few_can_be_saved_up() -> None:
-    found = Turns(2)
+    found = Limiter(2)
     assert [found.begin_overdue() for _ in range(2)] == [True, False], "half as many as there are turns, for nothing"
     for _ in range(20):
-        async with found.turn(), turns.awaiting_answer():
+        async with found.slot(), limiter.awaiting_answer():
             await asyncio.sleep(0)
     assert [found.begin_overdue() for _ in range(2)] == [True, False], "twenty answers pay for one"
     for _ in range(1000):
@@ -121,9 +121,9 @@ async def test_answers_that_come_in_time_pay_for_more_that_are_overdue_and_few_c
 
 @pytest.mark.usefixtures("overdue_at_once")
 async def test_an_answer_that_is_overdue_pays_for_nothing() -> None:
-    found = Turns(2)
+    found = Limiter(2)
     for _ in range(40):
-        async with found.turn(), turns.awaiting_answer():
+        async with found.slot(), limiter.awaiting_answer():
             await settled()
     assert [found.begin_overdue() for _ in range(2)] == [True, False]
 
@@ -146,16 +146,16 @@ async def test_who_is_cancelled_leaves_as_many_turns_as_there_were(is_overdue: b
     await bench.end()
 
 
-@pytest.mark.parametrize("act", [lambda: turns.pause(0), lambda: _answered()], ids=["pause", "answer"])
+@pytest.mark.parametrize("act", [lambda: limiter.pause(0), lambda: _answered()], ids=["pause", "answer"])
 async def test_what_has_no_turn_of_its_own_gives_none_away(act: Callable[[], object]) -> None:
     """A task that was started within a turn may go on when that is over."""
-    found, began = Turns(1), list[str]()
+    found, began = Limiter(1), list[str]()
 
     async def other() -> None:
-        async with found.turn():
+        async with found.slot():
             began.append("other")
 
-    async with found.turn():
+    async with found.slot():
         waiting = asyncio.create_task(other())
         await asyncio.create_task(act())  # type: ignore[arg-type]  # a coroutine of either kind
         await settled()

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from runtimes.kubernetes import second_request
-from runtimes.kubernetes.second_request import Budget, Patience, first_answer
+from runtimes.kubernetes import hedging
+from runtimes.kubernetes.hedging import HedgeBudget, LatencyEstimate, first_answer
 
 LOST = (OSError, TimeoutError)
 
 
-AT_ONCE = Patience(0.0, 0.0)
+AT_ONCE = LatencyEstimate(0.0, 0.0)
 
 
 @pytest.fixture(autouse=True)
 def others(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more request, where a test does not say how many."""
-    monkeypatch.setattr(second_request, "_MOST_OTHERS", getattr(request, "param", 1))
+    monkeypatch.setattr(hedging, "_MOST_OTHERS", getattr(request, "param", 1))
 
 
 class Server:
@@ -45,15 +45,15 @@ class Server:
         return answer or ""
 
 
-async def first(server: Callable[[], Coroutine[Any, Any, str]], budget: Budget | None = None) -> str:
+async def first(server: Callable[[], Coroutine[Any, Any, str]], budget: HedgeBudget | None = None) -> str:
     async with asyncio.timeout(5):
-        return await first_answer(server, budget or Budget(), LOST, AT_ONCE)
+        return await first_answer(server, budget or HedgeBudget(), LOST, AT_ONCE)
 
 
 async def written(server: Callable[[], Coroutine[Any, Any, str]]) -> str:
     """As a write is: what says "refused" is an answer only if both requests say so, or were lost."""
     async with asyncio.timeout(5):
-        return await first_answer(server, Budget(), LOST, AT_ONCE, counts=lambda answer: "refused" not in answer)
+        return await first_answer(server, HedgeBudget(), LOST, AT_ONCE, counts=lambda answer: "refused" not in answer)
 
 
 async def test_where_the_first_says_nothing_the_second_counts_and_the_first_is_given_up() -> None:
@@ -106,7 +106,7 @@ async def test_nobody_is_asked_more_than_three_times() -> None:
     server = Server(None, None, None, "fourth")
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await first_answer(server, Budget(), LOST, AT_ONCE)
+            await first_answer(server, HedgeBudget(), LOST, AT_ONCE)
     assert (server.asked, server.given_up) == (3, 3)
 
 
@@ -123,7 +123,7 @@ async def test_who_gives_up_leaves_nothing_behind() -> None:
 async def test_a_server_that_is_slow_altogether_gets_few_second_requests() -> None:
     paid = 0
 
-    class Counted(Budget):
+    class Counted(HedgeBudget):
         def spend(self) -> bool:
             nonlocal paid
             may = super().spend()
@@ -188,7 +188,7 @@ async def test_of_two_writes_one_that_was_lost_may_have_been_done(
 
 
 def test_what_is_overdue_depends_on_what_answers_take() -> None:
-    patience = Patience(0.5, 10.0)
+    patience = LatencyEstimate(0.5, 10.0)
     assert patience.seconds == 10.0, "nothing is known yet"
     for _ in range(40):
         patience.learn(0.02)

@@ -1,9 +1,10 @@
-"""So many things at a time, where who only waits gives its turn to another.
+"""A concurrency limiter whose slots are free while their holders only wait.
 
-A request that is told to come back later is not at work meanwhile, and neither is one whose answer is overdue while
-others are answered: with their turns held, a few of those hold up hundreds. Who comes back is served before those that
-have not begun. Of overdue ones, half as many as there are turns give theirs away; each further one is paid for by
-answers that came in time, of which few can be saved up: a server that is slow altogether does not get more to do.
+A request that was told to come back later (429) does no work meanwhile, and neither does one whose answer is overdue
+while other requests are answered: if they held on to their slots, a few of those would hold up hundreds. A task that
+comes back is served before those that have not begun. Up to half the slots may be lent because of overdue answers; each
+further one is paid for by answers that came in time, of which few can be saved up, so that a server that is slow
+altogether does not get more to do.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from typing import Any, Final
 OVERDUE_SECONDS: Final = 1.0
 _FOR_AN_ANSWER: Final = 0.05
 _MOST_OVERDUE: Final = 3
-"""So many times as many as there are turns may be overdue, where others are answered."""
+"""At most this many overdue requests per slot, while others are answered."""
 
-_mine: ContextVar[Turn | None] = ContextVar("turn", default=None)
+_mine: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
 
-class Turns:
-    """`at_once` have a turn; `async with turns.turn()` waits for one."""
+class Limiter:
+    """Lets `at_once` tasks run at a time; `async with limiter.slot()` waits for a free slot."""
 
     def __init__(self, at_once: int) -> None:
         self._free, self._at_once, self._overdue = at_once, at_once, 0
         self._saved = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def turn(self) -> Turn:
-        return Turn(self)
+    def slot(self) -> Slot:
+        return Slot(self)
 
     async def take(self, *, is_back: bool = False) -> None:
         if self._free:
@@ -58,7 +59,7 @@ class Turns:
         self._free += 1
 
     def begin_overdue(self) -> bool:
-        """Returns whether one more may give its turn away as its answer is overdue; then `end_overdue` is called."""
+        """Returns whether one more overdue request may lend its slot; if so, `end_overdue` has to be called later."""
         if self._overdue >= self._at_once // 2:
             if self._saved < 1 or self._overdue >= _MOST_OVERDUE * self._at_once:
                 return False
@@ -67,24 +68,24 @@ class Turns:
         return True
 
     def earn(self) -> None:
-        """Is told of an answer that came in time."""
+        """Counts an answer that came in time."""
         self._saved = min(float(self._at_once), self._saved + _FOR_AN_ANSWER)
 
     def end_overdue(self) -> None:
         self._overdue -= 1
 
 
-class Turn:
-    """One turn, from entering to leaving. For the task that entered: what that starts beside itself has none."""
+class Slot:
+    """A slot, held from entering to leaving by the task that entered: tasks it starts have none."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
         self._is_held, self._is_overdue, self._is_lent = False, False, False
         self._task: asyncio.Task[Any] | None = None
-        self._token: Token[Turn | None] | None = None
+        self._token: Token[Slot | None] | None = None
 
     async def __aenter__(self) -> None:
-        await self._turns.take()
+        await self._limiter.take()
         self._is_held, self._task = True, asyncio.current_task()
         self._token = _mine.set(self)
 
@@ -99,37 +100,37 @@ class Turn:
 
     async def take(self) -> None:
         if not self._is_held:
-            await self._turns.take(is_back=True)
+            await self._limiter.take(is_back=True)
             self._is_held = True
 
     def give(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._turns.give()
+            self._limiter.give()
 
     def lend(self) -> None:
-        """Gives it away as an answer is overdue, where not too many are."""
+        """Frees the slot because an answer is overdue, unless too many are."""
         self._is_overdue = True
-        if self._is_held and not self._is_lent and self._turns.begin_overdue():
+        if self._is_held and not self._is_lent and self._limiter.begin_overdue():
             self._is_lent = True
             self.give()
 
     def recall(self) -> None:
         if self._is_lent:
             self._is_lent = False
-            self._turns.end_overdue()
+            self._limiter.end_overdue()
         if not self._is_overdue:
-            self._turns.earn()
+            self._limiter.earn()
         self._is_overdue = False
 
 
-def _own() -> Turn | None:
+def _own() -> Slot | None:
     mine = _mine.get()
     return mine if mine is not None and mine.is_ours else None
 
 
 async def pause(seconds: float) -> None:
-    """Sleeps; the turn of this task, if it has one, is another's meanwhile."""
+    """Sleeps; the slot of this task, if it has one, is free meanwhile."""
     mine = _own()
     if mine is not None:
         mine.give()
@@ -140,7 +141,7 @@ async def pause(seconds: float) -> None:
 
 @asynccontextmanager
 async def awaiting_answer() -> AsyncIterator[None]:
-    """Within it an answer is waited for: once that is overdue, the turn is another's until the answer is there."""
+    """Wraps waiting for an answer: once that is overdue, the slot is free until the answer comes."""
     mine = _own()
     if mine is None:
         yield

@@ -1,4 +1,4 @@
-"""Taking fields away that others own and nobody applies: pure, no server is asked.
+"""Removes fields that other managers own and nobody applies. Pure.
 
 A server-side apply takes away what its manager applied before and applies no more, unless somebody else owns it too
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields). So what another manager put

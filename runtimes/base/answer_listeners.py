@@ -1,7 +1,7 @@
-"""Who waits for an answer of several requests hears of each of them, so that slow is told from silent.
+"""Listeners that are called for each answer of a server, so that a slow cluster is distinguished from a silent one.
 
-A list comes in pages and a look takes several lists: where one limit held for all of it, a cluster that answers each
-of them late, and answers, would be called silent.
+A list comes in pages, and one operation takes several lists. With one timeout for all of it, a cluster that answers
+each request late would be reported as one that does not answer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from contextvars import ContextVar
 _listeners: ContextVar[tuple[Callable[[], None], ...]] = ContextVar("listeners", default=())
 
 
-def answered() -> None:
-    """Says that a server answered something, whatever it was; for those who send requests."""
+def notify() -> None:
+    """Calls the listeners; for whoever sends requests, at any answer of a server."""
     for each in _listeners.get():
         each()
 
 
 @contextmanager
-def hearing(listener: Callable[[], None]) -> Iterator[None]:
+def listening(listener: Callable[[], None]) -> Iterator[None]:
     """Within it, and in tasks begun there, `listener` is called with every answer; so are those of blocks around it."""
     token = _listeners.set((*_listeners.get(), listener))
     try:

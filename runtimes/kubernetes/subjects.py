@@ -27,7 +27,7 @@ _USED_FROM_ANYWHERE = frozenset({"PersistentVolumeClaim", "PersistentVolume"})
 _SERVICE = "kubernetes.io/service-name"
 
 
-def leads_to(moved: Iterable[Object], objects: Objects, by_uid: Callable[[str], Object | None]) -> set[Name] | None:
+def subjects_of(moved: Iterable[Object], objects: Objects, by_uid: Callable[[str], Object | None]) -> set[Name] | None:
     """Returns the names of all that the moved objects may count for, themselves included; None where that is anything.
 
     `objects` is what there is now, `by_uid` finds one of them.

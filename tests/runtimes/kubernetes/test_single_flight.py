@@ -9,7 +9,7 @@ import pytest
 
 from runtimes.base import Preparable, Unreachable
 from runtimes.kubernetes import discovery
-from runtimes.kubernetes.asking import Asking
+from runtimes.kubernetes.single_flight import SingleFlight
 from tests.runtimes.kubernetes.conftest import Place
 
 
@@ -32,32 +32,32 @@ class Question:
 
 async def test_who_asks_meanwhile_gets_the_answer_that_is_on_its_way() -> None:
     question = Question()
-    asking = Asking(question)
-    asks = [asyncio.ensure_future(asking.answer()) for _ in range(3)]
+    flight = SingleFlight(question)
+    asks = [asyncio.ensure_future(flight.result()) for _ in range(3)]
     await asyncio.sleep(0)
     asks[0].cancel()
     question.may_answer.set()
     assert await asyncio.gather(*asks[1:]) == [1, 1], "who gave up took the answer from nobody"
-    assert await asking.answer() == 2, "an answer is not kept, unless somebody says so"
+    assert await flight.result() == 2, "an answer is not kept, unless somebody says so"
 
 
 async def test_a_failure_is_everybodys_who_waited_and_nobodys_after() -> None:
     question = Question()
-    asking = Asking(question, keeps=True)
+    flight = SingleFlight(question, caches=True)
     question.failure = Unreachable("away")
     question.may_answer.set()
     with pytest.raises(Unreachable):
-        await asking.answer()
+        await flight.result()
     question.failure = None
-    assert [await asking.answer(), await asking.answer()] == [2, 2]
+    assert [await flight.result(), await flight.result()] == [2, 2]
 
 
 async def test_what_is_given_up_is_not_asked_on() -> None:
     question = Question()
-    asking = Asking(question)
-    waits = asyncio.ensure_future(asking.answer())
+    flight = SingleFlight(question)
+    waits = asyncio.ensure_future(flight.result())
     await asyncio.sleep(0)
-    await asking.close()
+    await flight.close()
     with pytest.raises(asyncio.CancelledError):
         await waits
 

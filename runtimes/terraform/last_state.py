@@ -1,4 +1,4 @@
-"""What a state was when it was last read whole, and what a state found later has lost against that.
+"""The state as it was last read whole, and what a state found later has lost compared with it.
 
 terraform writes its local state in place: killed at that moment, it leaves an empty or a torn file, and reads an empty
 one as a stack that has nothing. A state may also be deleted, or be replaced by an older one or by that of another
@@ -25,7 +25,7 @@ _NAMES_IN_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LastState:
     """A state as it was read. `lineage` is empty where there was none yet.
 
     `resources` are the ids in it, each with its id in the infrastructure, empty where that is secret or not known.
@@ -56,7 +56,7 @@ class Condition(StrEnum):
     FOREIGN = "foreign"
 
 
-def condition(state: State | None, seen: Seen | None) -> Condition:
+def condition(state: State | None, seen: LastState | None) -> Condition:
     """`state` is None where it can't be read. What was never seen can't be told to be older or foreign."""
     if state is None:
         return Condition.UNREADABLE
@@ -70,7 +70,7 @@ def condition(state: State | None, seen: Seen | None) -> Condition:
     return Condition.OLDER if state.serial < seen.serial or is_edited else Condition.WHOLE
 
 
-def is_damaged(found: Condition, seen: Seen | None) -> bool:
+def is_damaged(found: Condition, seen: LastState | None) -> bool:
     """Whether a state may lack what exists. That there is nothing is as it should be where there never was."""
     match found:
         case Condition.WHOLE:
@@ -81,14 +81,14 @@ def is_damaged(found: Condition, seen: Seen | None) -> bool:
             return True
 
 
-def outdated(state: State, seen: Seen) -> tuple[TerraformId, ...]:
+def outdated(state: State, seen: LastState) -> tuple[TerraformId, ...]:
     """Returns what an older or foreign state knows as another object than the one that was seen last."""
     now = identities(state, frozenset())
     return tuple(id_ for id_, uid in seen.resources.items() if uid and now.get(id_, uid) not in ("", uid))
 
 
 def identities(state: State, secrets: frozenset[str]) -> dict[TerraformId, str]:
-    """Returns the resources of a state with their ids in the infrastructure, as `Seen` has them."""
+    """Returns the resources of a state with their ids in the infrastructure, as `LastState` has them."""
     return {
         id_: "" if ("id",) in each.hidden else live.identity(each.attributes, secrets).uid
         for id_, each in state.resources.items()
@@ -96,15 +96,15 @@ def identities(state: State, secrets: frozenset[str]) -> dict[TerraformId, str]:
 
 
 def look(
-    state: State, secrets: frozenset[str], before: Seen | None, missing: Mapping[TerraformId, str], place: str
-) -> Seen:
+    state: State, secrets: frozenset[str], before: LastState | None, missing: Mapping[TerraformId, str], place: str
+) -> LastState:
     """Returns what is seen now. `missing` is what is to be accounted for besides."""
     resources = identities(state, secrets)
     left = {id_: uid for id_, uid in missing.items() if id_ not in resources}
-    return Seen(state.lineage, state.serial, resources, left, before.repair if before else "", place)
+    return LastState(state.lineage, state.serial, resources, left, before.repair if before else "", place)
 
 
-def settled(seen: Seen) -> Seen:
+def settled(seen: LastState) -> LastState:
     """Returns it once an apply has ended well: what was put back has proved right."""
     return replace(seen, repair="")
 
@@ -116,12 +116,12 @@ def named(ids: Sequence[ResourceId]) -> str:
     return ", ".join(first) + (f" and {more} more" if more else "")
 
 
-def load(folder: Folder) -> Seen | None:
+def load(folder: Folder) -> LastState | None:
     """Returns None where no state was read yet, or what was written down can't be read."""
     match read_json(folder.seen):
         case {"lineage": str(lineage), "serial": int(serial), "resources": dict(resources), **rest}:
             missing: Any = rest.get("missing")
-            return Seen(
+            return LastState(
                 lineage,
                 serial,
                 _ids(resources),
@@ -133,7 +133,7 @@ def load(folder: Folder) -> Seen | None:
             return None
 
 
-def save(folder: Folder, seen: Seen) -> None:
+def save(folder: Folder, seen: LastState) -> None:
     document = {
         "lineage": seen.lineage,
         "serial": seen.serial,

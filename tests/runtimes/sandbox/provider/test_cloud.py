@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from runtimes.sandbox.provider import World, WorldBroken, by_hand
+from runtimes.sandbox.provider import Cloud, CloudBroken, by_hand
+from runtimes.sandbox.provider.cloud import Content
 from runtimes.sandbox.provider.faults import Fault, strike
 from runtimes.sandbox.provider.kinds import KINDS, Refused
-from runtimes.sandbox.provider.world import Content
 
 ROOT = Path(__file__).parents[4]
 NETWORK = {"name": "main", "cidr": "10.0.0.0/16", "region": "east"}
 WRITER = """
 import sys
 from pathlib import Path
-from runtimes.sandbox.provider.world import World
-world, name = World(Path(sys.argv[1])), sys.argv[2]
+from runtimes.sandbox.provider.cloud import Cloud
+world, name = Cloud(Path(sys.argv[1])), sys.argv[2]
 for index in range(int(sys.argv[3])):
     with world.change() as content:
         content.of("sandbox_bucket")[f"{name}-{index}"] = {"name": f"{name}-{index}", "filler": "x" * 2000}
@@ -32,11 +32,11 @@ for index in range(int(sys.argv[3])):
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path / "world.json")
+def world(tmp_path: Path) -> Cloud:
+    return Cloud(tmp_path / "world.json")
 
 
-def start_writer(world: World, name: str, count: int) -> subprocess.Popen[str]:
+def start_writer(world: Cloud, name: str, count: int) -> subprocess.Popen[str]:
     arguments = [sys.executable, "-c", WRITER, str(world.path), name, str(count)]
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
@@ -46,7 +46,7 @@ def database(network_id: str, **changes: Any) -> dict[str, Any]:
     return {**body, "password": "not-a-real-password", "zone": "a", **changes}
 
 
-def test_no_change_of_several_processes_is_lost(world: World) -> None:
+def test_no_change_of_several_processes_is_lost(world: Cloud) -> None:
     writers = [start_writer(world, name, 25) for name in ("a", "b", "c", "d")]
     for each in writers:
         each.communicate(timeout=60)
@@ -56,7 +56,7 @@ def test_no_change_of_several_processes_is_lost(world: World) -> None:
     assert world.content().serial == 100
 
 
-def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(world: World) -> None:
+def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(world: Cloud) -> None:
     for attempt in range(5):
         with start_writer(world, f"w{attempt}", 10_000) as writer:
             assert writer.stdout is not None
@@ -70,7 +70,7 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_and_no_lock(world: World) -
     assert "after" in world.objects("sandbox_bucket")
 
 
-def test_a_change_that_fails_is_not_made(world: World) -> None:
+def test_a_change_that_fails_is_not_made(world: Cloud) -> None:
     with pytest.raises(Refused), world.change() as content:
         content.of("sandbox_bucket")["half"] = {}
         raise Refused("no", "no")
@@ -88,10 +88,10 @@ def test_a_change_that_fails_is_not_made(world: World) -> None:
         ('{"objects": {"sandbox_bucket": {"a": 3}}}', "objects.sandbox_bucket has to map ids to objects"),
     ],
 )
-def test_a_file_that_is_no_world_is_refused_and_kept(world: World, text: str, message: str) -> None:
+def test_a_file_that_is_no_world_is_refused_and_kept(world: Cloud, text: str, message: str) -> None:
     world.path.write_text(text)
 
-    with pytest.raises(WorldBroken, match=message), world.change():
+    with pytest.raises(CloudBroken, match=message), world.change():
         raise AssertionError("nothing is to be changed")
     assert world.path.read_text() == text
 
@@ -123,7 +123,7 @@ def test_faults_are_taken_in_order_and_used_up() -> None:
     ],
 )
 def test_a_wrong_fault_is_said_with_its_place(entry: Any, message: str) -> None:
-    with pytest.raises(WorldBroken, match=r"faults\[1\] of the world: " + message):
+    with pytest.raises(CloudBroken, match=r"faults\[1\] of the world: " + message):
         strike(Content(faults=[{}, entry]), "read", "sandbox_bucket", "a")
 
 
@@ -193,7 +193,7 @@ def test_an_address_that_was_unknown_while_planning_is_looked_at_when_it_is_know
     assert refused.value.path == ("values", 0)
 
 
-def test_edits_by_hand_are_read_as_the_attribute_asks(world: World) -> None:
+def test_edits_by_hand_are_read_as_the_attribute_asks(world: Cloud) -> None:
     with world.change() as content:
         network = KINDS["sandbox_network"].create(NETWORK, content)
         KINDS["sandbox_database"].create(database(network), content)
@@ -220,7 +220,7 @@ def test_edits_by_hand_are_read_as_the_attribute_asks(world: World) -> None:
     ],
 )
 def test_an_edit_that_makes_no_sense_is_refused(
-    world: World, type_: str, id_: str, values: dict[str, str], summary: str
+    world: Cloud, type_: str, id_: str, values: dict[str, str], summary: str
 ) -> None:
     with world.change() as content:
         KINDS["sandbox_bucket"].create({"name": "a"}, content)

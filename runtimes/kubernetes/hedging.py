@@ -1,4 +1,4 @@
-"""A request whose answer is overdue is sent once more, or twice, and the answer that comes first counts.
+"""Hedged requests: one whose answer is overdue is sent once more, or twice, and the first answer counts.
 
 Where one of many connections, or one of several API servers, is stuck, everything that needs its answer would wait for
 it. What is overdue depends on the server: several times what its answers usually take. A server that is slow altogether
@@ -29,8 +29,8 @@ _TIMES_USUAL: Final = 2.0
 T = TypeVar("T")
 
 
-class Budget:
-    """How many second requests may be sent now."""
+class HedgeBudget:
+    """How many hedges, second requests, may be sent now."""
 
     def __init__(self) -> None:
         self._saved = _INITIALLY_SAVED
@@ -46,8 +46,8 @@ class Budget:
         return True
 
 
-class Patience:
-    """After how long an answer is overdue, between two bounds: the upper one until enough answers are known.
+class LatencyEstimate:
+    """After how long an answer is overdue, between two bounds: the upper one until enough answers were measured.
 
     The mean and its deviation are smoothed as TCP does it for its timer (https://www.rfc-editor.org/rfc/rfc6298).
     """
@@ -77,9 +77,9 @@ def _any(_: object) -> bool:
 
 async def first_answer(
     ask: Callable[[], Coroutine[Any, Any, T]],
-    budget: Budget,
+    budget: HedgeBudget,
     lost: tuple[type[Exception], ...],
-    patience: Patience,
+    latency: LatencyEstimate,
     *,
     counts: Callable[[T], bool] = _any,
 ) -> T:
@@ -88,7 +88,7 @@ async def first_answer(
     `counts` tells whether an answer is that of all requests; where it is not, the others' are waited for.
     """
     loop = asyncio.get_running_loop()
-    began, overdue_seconds = loop.time(), patience.seconds
+    began, overdue_seconds = loop.time(), latency.seconds
     others: list[asyncio.Task[T]] = []
     is_waiting = True
     timer: asyncio.TimerHandle | None = None
@@ -116,7 +116,7 @@ async def first_answer(
                 finally:
                     is_waiting = False
                     timer.cancel()
-                    patience.learn(loop.time() - began)
+                    latency.learn(loop.time() - began)
         except lost as error:
             if not others:
                 raise
