@@ -96,6 +96,8 @@ def _check_preconditions(resource: Resource, live: Object, options: Options) -> 
 def finalizers_after(resource: Resource, live: Object, propagation: Propagation | None) -> list[str]:
     """The object's finalizers with those that tell the garbage collector what to do with dependents."""
     present = list(live["metadata"].get("finalizers") or ())
+    if resource.plural == "events":
+        return present  # nothing depends on one: the garbage collector is not asked
     chosen: str | None = propagation
     if chosen is None:
         if any(each in present for each in _GARBAGE_FINALIZERS.values()):
@@ -174,8 +176,11 @@ def _delete_pod(
     if metadata.get("deletionTimestamp"):
         left = int(metadata.get("deletionGracePeriodSeconds", 0))
         shortens = options.grace_seconds is not None and grace < left
-        if not shortens and not (grace == 0 and not finalizers and options.grace_seconds == 0):
-            return live, False
+        ends = grace == 0 and not finalizers and options.grace_seconds == 0
+        if not shortens and not ends:
+            if finalizers == list(metadata.get("finalizers") or ()):
+                return live, False
+            return _mark(state, resource, key, live, finalizers, 0, options), False
         marked = _shortened(state, live, min(grace, left))
     else:
         marked = copied(live)
@@ -208,9 +213,9 @@ def _delete_namespace(
     if not live["metadata"].get("deletionTimestamp"):
         marked: Object = copied(live)
         marked["metadata"]["deletionTimestamp"] = state.now
-        held = list(marked["metadata"].get("finalizers") or ())
-        if options.propagation == "Orphan" and "orphan" not in held:
-            marked["metadata"]["finalizers"] = [*held, "orphan"]
+        finalizers = finalizers_after(resource, live, options.propagation)
+        if finalizers:
+            marked["metadata"]["finalizers"] = finalizers
         marked["status"] = {**marked.get("status", {}), "phase": "Terminating"}
         if options.dry_run:
             return marked, False

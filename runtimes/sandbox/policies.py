@@ -93,6 +93,7 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("apiextensions.k8s.io", "customresourcedefinitions"): _LOCKED,
     ("certificates.k8s.io", "certificatesigningrequests"): _UNCOUNTED,
     ("resource.k8s.io", "deviceclasses"): replace(_PLAIN, returns_deleted=True),
+    ("resource.k8s.io", "resourceslices"): replace(_PLAIN, returns_deleted=True),
     ("resource.k8s.io", "resourceclaims"): replace(_UNCOUNTED, returns_deleted=True, status_metadata="all"),
     ("resource.k8s.io", "resourceclaimtemplates"): replace(_UNCOUNTED, returns_deleted=True),
 }

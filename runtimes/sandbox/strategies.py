@@ -27,6 +27,7 @@ from runtimes.sandbox.policies import policy
 from runtimes.sandbox.quality import quality_of_service
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store, copied
+from runtimes.sandbox.validate.pod_status import addresses_agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,10 @@ def prepare_status_update(resource: Resource, new: Object, old: Object, server: 
         result["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = count
     elif resource.storage == CERTIFICATE_REQUESTS:
         _date_conditions(result, old, server)
-    elif resource.storage == ("", "pods") and not (result.get("status") or {}).get("qosClass"):
-        _keep(result.setdefault("status", {}), old.get("status") or {}, "qosClass")
+    elif resource.storage == ("", "pods"):
+        if not (result.get("status") or {}).get("qosClass"):
+            _keep(result.setdefault("status", {}), old.get("status") or {}, "qosClass")
+        addresses_agree(result["status"])
     return result  # type: ignore[no-any-return]  # copied keeps the shape
 
 
@@ -241,10 +244,14 @@ def _update_service(new: Object, old: Object, server: Server) -> None:
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"):
             if spec.get(name) == before.get(name):
                 spec.pop(name, None)
+    lost = []
     if not wants_traffic_policy(spec) and wants_traffic_policy(before):
-        for name in ("externalTrafficPolicy", "healthCheckNodePort", "allocateLoadBalancerNodePorts"):
-            if spec.get(name) == before.get(name):
-                spec.pop(name, None)
+        lost += ["externalTrafficPolicy", "healthCheckNodePort"]
+    if spec.get("type") != "LoadBalancer" and before.get("type") == "LoadBalancer":
+        lost += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
+    for name in lost:
+        if spec.get(name) == before.get(name):
+            spec.pop(name, None)
     allocate_service(new, old, server)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from runtimes.sandbox.api import pod_cells
+from runtimes.sandbox.api import pod_cells, server_cells
 from runtimes.sandbox.api.ages import age, duration, parse_time
 from runtimes.sandbox.selectors import written as selector_text
 from runtimes.sandbox.store import Object
@@ -474,15 +474,6 @@ def _counted(key: str) -> Row:
     return row
 
 
-def _spec_counted(key: str, subject: str) -> Row:
-    def row(obj: Object, now: datetime) -> list[Any]:
-        kind = (obj["spec"].get("paramKind") or {}) if subject == "paramKind" else {}
-        shown = f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else _UNSET
-        return [obj["metadata"]["name"], len(obj["spec"].get(key) or ()), shown, _age(obj, now)]
-
-    return row
-
-
 _ROWS: Mapping[tuple[str, str], Row] = {
     ("", "pods"): pod_cells.cells,
     ("", "services"): _service,
@@ -557,29 +548,7 @@ _ROWS: Mapping[tuple[str, str], Row] = {
         _joined(o["spec"].get("volumeLifecycleModes") or ()),
         _age(o, now),
     ],
-    ("storage.k8s.io", "volumeattachments"): lambda o, now: [
-        o["metadata"]["name"],
-        o["spec"].get("attacher", ""),
-        (o["spec"].get("source") or {}).get("persistentVolumeName", ""),
-        o["spec"].get("nodeName", ""),
-        _status(o).get("attached", False),
-        _age(o, now),
-    ],
-    ("storage.k8s.io", "volumeattributesclasses"): lambda o, now: [
-        o["metadata"]["name"],
-        o.get("driverName", ""),
-        _age(o, now),
-    ],
     ("scheduling.k8s.io", "priorityclasses"): _priority_class,
-    ("resource.k8s.io", "resourceclaims"): lambda o, now: [o["metadata"]["name"], _claim_state(o), _age(o, now)],
-    ("certificates.k8s.io", "certificatesigningrequests"): lambda o, now: [
-        o["metadata"]["name"],
-        _age(o, now),
-        o["spec"].get("signerName") or _NONE,
-        o["spec"].get("username", ""),
-        duration(o["spec"]["expirationSeconds"]) if o["spec"].get("expirationSeconds") else _NONE,
-        _decision(o),
-    ],
     ("coordination.k8s.io", "leases"): lambda o, now: [
         o["metadata"]["name"],
         (o.get("spec") or {}).get("holderIdentity", ""),
@@ -590,36 +559,8 @@ _ROWS: Mapping[tuple[str, str], Row] = {
     ("apiregistration.k8s.io", "apiservices"): _api_service,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _counted("webhooks"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _counted("webhooks"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): _spec_counted("validations", "paramKind"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): lambda o, now: [
-        o["metadata"]["name"],
-        o["spec"]["priorityLevelConfiguration"]["name"],
-        o["spec"].get("matchingPrecedence", 0),
-        (o["spec"].get("distinguisherMethod") or {}).get("type", _NONE),
-        _age(o, now),
-        next((c["status"] for c in _status(o).get("conditions") or () if c["type"] == "Dangling"), "?"),
-    ],
+    **server_cells.ROWS,
 }
-
-
-def _decision(request: Object) -> str:
-    """Whether a certificate was granted, and whether it was made."""
-    status = _status(request)
-    said = [condition["type"] for condition in status.get("conditions") or ()]
-    words = [word for word in ("Approved", "Denied") if word in said][:1] or ["Pending"]
-    words += ["Failed"] if "Failed" in said else []
-    words += ["Issued"] if status.get("certificate") else []
-    return ",".join(words)
-
-
-def _claim_state(claim: Object) -> str:
-    status, words = _status(claim), []
-    if claim["metadata"].get("deletionTimestamp"):
-        words.append("deleted")
-    if status.get("allocation") is None:
-        return ",".join([*words, "pending"]) if not words else words[0]
-    words.append("allocated")
-    return ",".join([*words, "reserved"] if status.get("reservedFor") else words)
 
 
 def _controller(obj: Object) -> str:

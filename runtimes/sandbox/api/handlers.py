@@ -427,7 +427,7 @@ def _delete_collection(request: Request) -> Reply:
     selection, page = _what_to_list(request)
     options = _options(request)
     found = request.cluster.page(request.resource, request.address.namespace, selection, page)
-    warning = deletion.default_warning(request.resource, options) if found.items else None
+    warning = deletion.default_warning(request.resource, options)
     if warning:
         request.warnings.append(warning)
     for obj in found.items:

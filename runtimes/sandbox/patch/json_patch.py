@@ -26,9 +26,9 @@ def json_patch(document: dict[str, Any], operations: Any) -> Any:
     copied = 0
     for operation in operations or ():
         try:
-            result = _applied(result, operation)
             if (operation or {}).get("op") == "copy":
-                copied += _size(_get(result, operation["path"]))
+                copied += _size(_get(result, _pointer(operation, "from")))
+            result = _applied(result, operation)
         except _DoesNotApply as error:
             raise rejected() from error
         if copied > LARGEST_COPIES:

@@ -26,7 +26,9 @@ from runtimes.sandbox.validate import (
     names,
     others,
     persistent_volumes,
+    pod_status,
     pods,
+    service_changes,
     warn,
     webhooks,
     workloads,
@@ -110,16 +112,6 @@ RBAC = "rbac.authorization.k8s.io"
 _BINDING = "full full meta change"
 
 
-def _pod_status(causes: Causes, pod: Object) -> None:
-    observed = (pod.get("status") or {}).get("observedGeneration")
-    if observed is not None and observed < 0:
-        causes.invalid("status.observedGeneration", observed, "must be a non-negative integer")
-    for field in ("podIPs", "hostIPs"):
-        for index, each in enumerate((pod.get("status") or {}).get(field) or []):
-            address = each.get("ip") or ""
-            causes.invalid_each(f"status.{field}[{index}]", address, names.ip_address(address))
-
-
 def _quota_status(causes: Causes, quota: Object) -> None:
     for field in ("hard", "used"):
         core.quota_amounts(causes, (quota.get("status") or {}).get(field) or {}, f"status.{field}")
@@ -149,8 +141,8 @@ def _namespace_status(causes: Causes, namespace: Object) -> None:
 
 
 RULES: dict[tuple[str, str], Rules] = {
-    ("", "Pod"): Rules(_pod, _pod_change, status=_pod_status),
-    ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME, status=_service_status),
+    ("", "Pod"): Rules(_pod, _pod_change, status_change=pod_status.pod_status),
+    ("", "Service"): Rules(core.service, service_changes.service_update, name=SERVICE_NAME, status=_service_status),
     ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, on_update="meta change full"),
     ("", "Secret"): Rules(core.secret, core.secret_update, on_update="meta change full"),
     ("", "Namespace"): Rules(
@@ -198,6 +190,7 @@ RULES: dict[tuple[str, str], Rules] = {
         name=segment_name,
         on_update="check",
         status=workloads.disruption_budget_status,
+        own_finalizers=False,
     ),
     ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, on_update="full meta check"),
     ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full", status=_ingress_status),
@@ -223,16 +216,24 @@ RULES: dict[tuple[str, str], Rules] = {
     ("storage.k8s.io", "StorageClass"): Rules(
         others.storage_class, others.storage_class_update, namespaced=False, on_update="full meta change"
     ),
-    ("node.k8s.io", "RuntimeClass"): Rules(others.runtime_class, others.runtime_class_update, namespaced=False),
+    ("node.k8s.io", "RuntimeClass"): Rules(
+        others.runtime_class,
+        others.runtime_class_update,
+        namespaced=False,
+        on_update="meta check change",
+        own_finalizers=False,
+    ),
     ("storage.k8s.io", "VolumeAttachment"): Rules(
         cluster_kinds.volume_attachment, namespaced=False, on_update="meta check"
     ),
-    ("storage.k8s.io", "CSIStorageCapacity"): Rules(cluster_kinds.storage_capacity, on_update="meta check"),
+    ("storage.k8s.io", "CSIStorageCapacity"): Rules(
+        cluster_kinds.storage_capacity, cluster_kinds.storage_capacity_update, on_update="meta check change"
+    ),
     ("storage.k8s.io", "VolumeAttributesClass"): Rules(
         cluster_kinds.volume_attributes_class,
         cluster_kinds.volume_attributes_class_update,
         namespaced=False,
-        on_update="meta check change",
+        on_update="meta check change check",
     ),
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): Rules(
         cluster_kinds.flow_schema, namespaced=False, on_update="meta check"
@@ -240,7 +241,9 @@ RULES: dict[tuple[str, str], Rules] = {
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): Rules(
         cluster_kinds.priority_level, namespaced=False, on_update="meta check"
     ),
-    ("networking.k8s.io", "ServiceCIDR"): Rules(cluster_kinds.service_cidr, namespaced=False, on_update="meta check"),
+    ("networking.k8s.io", "ServiceCIDR"): Rules(
+        cluster_kinds.service_cidr, cluster_kinds.service_cidr_update, namespaced=False
+    ),
     ("networking.k8s.io", "IPAddress"): Rules(
         cluster_kinds.ip_address, name=cluster_kinds.ADDRESS_NAME, namespaced=False, on_update="meta check"
     ),
@@ -258,13 +261,15 @@ RULES: dict[tuple[str, str], Rules] = {
     ("resource.k8s.io", "ResourceClaimTemplate"): Rules(devices.claim_template, devices.same_spec),
     ("resource.k8s.io", "DeviceClass"): Rules(devices.device_class, namespaced=False, on_update="meta check"),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): Rules(
-        admission_policies.policy, namespaced=False, on_update="meta check"
+        admission_policies.policy, namespaced=False, on_update="meta check", own_finalizers=False
     ),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): Rules(
-        admission_policies.binding, namespaced=False, on_update="meta check"
+        admission_policies.binding, namespaced=False, on_update="meta check", own_finalizers=False
     ),
     **{
-        ("admissionregistration.k8s.io", kind): Rules(webhooks.configuration, namespaced=False, on_update="full")
+        ("admissionregistration.k8s.io", kind): Rules(
+            webhooks.configuration, namespaced=False, on_update="full", own_finalizers=False
+        )
         for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
     },
     ("coordination.k8s.io", "Lease"): Rules(others.lease, on_update="meta check", own_finalizers=False),

@@ -27,6 +27,10 @@ def storage_capacity(causes: Causes, obj: Object) -> None:
     causes.invalid_each("storageClassName", name, names.subdomain(name))
 
 
+def storage_capacity_update(causes: Causes, new: Object, old: Object) -> None:
+    causes.immutable("storageClassName", new.get("storageClassName") or "", old.get("storageClassName") or "")
+
+
 def volume_attributes_class(causes: Causes, obj: Object) -> None:
     if not obj.get("driverName"):
         causes.required("driverName")
@@ -59,6 +63,11 @@ def service_cidr(causes: Causes, obj: Object) -> None:
         causes.required("spec.cidrs", "at least one CIDR required")
     for index, cidr in enumerate(cidrs):
         causes.invalid_each(f"spec.cidrs[{index}]", cidr, names.cidr(cidr))
+
+
+def service_cidr_update(causes: Causes, new: Object, old: Object) -> None:
+    after, before = ((each.get("spec") or {}).get("cidrs") or None for each in (new, old))
+    causes.immutable("spec.cidrs", after, before)
 
 
 def _strict_address(value: str) -> list[str]:

@@ -211,29 +211,6 @@ def _traffic(causes: Causes, spec: Object, kind: str) -> None:
         causes.not_supported("spec.trafficDistribution", near, known)
 
 
-def service_update(causes: Causes, new: Object, old: Object) -> None:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    if "ExternalName" not in (spec.get("type"), before.get("type")):
-        both_headless = is_headless(spec) and is_headless(before)
-        if not both_headless:
-            _kept_addresses(causes, spec.get("clusterIPs") or [], before.get("clusterIPs") or [])
-    service(causes, new)
-
-
-def _kept_addresses(causes: Causes, new: list[str], old: list[str]) -> None:
-    if len(new) == len(old):
-        for index, (ours, theirs) in enumerate(zip(new, old, strict=True)):
-            if ours != theirs:
-                causes.invalid(f"spec.clusterIPs[{index}]", new, "may not change once set")
-    elif len(old) > len(new):
-        if not new:
-            causes.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset")
-        elif new[0] != old[0]:
-            causes.invalid("spec.clusterIPs[0]", new, "may not change once set")
-    elif old and new[0] != old[0]:
-        causes.invalid("spec.clusterIPs[0]", new, "may not change once set")
-
-
 # --- data ----------------------------------------------------------------------------------------------------------
 
 
