@@ -42,8 +42,10 @@ class Connections:
         self._preparing: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    def prepare(self, clusters: Iterable[str], besides: Callable[[], object]) -> None:
+    def prepare(self, clusters: Iterable[str], labels: Mapping[str, str], besides: Callable[[], object]) -> None:
         """Has clusters asked what they are asked first, while who will ask waits for something else.
+
+        That is which they are, what they serve, and what carries these labels.
 
         That is once, before any is connected: the client is imported in a thread, and then what `besides` imports. What
         fails is met again by who asks. To be called on the event loop that will ask.
@@ -61,29 +63,29 @@ class Connections:
             finally:
                 loaded.set()
             with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(self._begin, names)
+                loop.call_soon_threadsafe(self._begin, names, labels)
             with suppress(Exception):  # as for the client
                 besides()
 
         threading.Thread(target=load, name="wb-client").start()
 
-    def _begin(self, clusters: Iterable[str]) -> None:
+    def _begin(self, clusters: Iterable[str], labels: Mapping[str, str]) -> None:
         import asyncio
 
         if self._is_closed:
             return  # while the client was imported: nobody would close what is opened now
         for each in clusters:
-            task = asyncio.ensure_future(self._prepared(each))
+            task = asyncio.ensure_future(self._prepared(each, labels))
             self._preparing.add(task)
             task.add_done_callback(self._preparing.discard)
 
-    async def _prepared(self, cluster: str) -> None:
+    async def _prepared(self, cluster: str, labels: Mapping[str, str]) -> None:
         from runtimes.base import Preparable
 
         with suppress(Exception):  # who asks meets it again, and reports it
             runtime = await self.runtime(cluster)
             if isinstance(runtime, Preparable):
-                await runtime.prepare()
+                await runtime.prepare(labels)
 
     async def runtime(self, cluster: str) -> Runtime:
         self._refuse_untrusted(cluster)

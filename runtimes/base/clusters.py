@@ -9,6 +9,7 @@ nothing is concluded: not known is never the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -92,8 +93,11 @@ def compare(one: ClusterIdentity, other: ClusterIdentity) -> Sameness:
 class Preparable(Protocol):
     """A runtime that can ask ahead what everybody asks first, while who will ask is still busy with something else."""
 
-    async def prepare(self) -> None:
-        """Asks it, and keeps the answers for who asks in a moment. Raises `RuntimeFailure`, as asking then will."""
+    async def prepare(self, labels: Mapping[str, str]) -> None:
+        """Asks it, and keeps the answers for who asks in a moment. Raises `RuntimeFailure`, as asking then will.
+
+        Where there are `labels`, all that carries them is looked for as well (see `Labelling`).
+        """
 
 
 @runtime_checkable

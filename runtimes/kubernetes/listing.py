@@ -10,6 +10,8 @@ Nothing is left out because this machine never applied such a kind: another one 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 
 from kcl.records import dataclass, field
@@ -23,6 +25,8 @@ PARALLEL_LISTS = 8
 # Copies that controllers make with the labels of what they belong to.
 _MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
 _FEWEST_LISTED = 4  # so many reads of single objects are dearer than a list
+_FRESH_SECONDS = 5.0
+"""So long after its first request what was looked for ahead is still taken for an answer."""
 
 Kind = tuple[str, str]
 """The version and the name of a kind."""
@@ -44,6 +48,7 @@ class KindLists:
     def __init__(self, client: Client, *, namespace: str = "", labels: str = "", first: Collection[Kind] = ()) -> None:
         self._client, self._namespace, self._labels, self._first = client, namespace, labels, first
         self._lists: dict[Kind, _List] = {}
+        self._waiting: deque[_List] = deque()
         self._silent: tuple[str, ...] = ()
         self._failure: RuntimeFailure | None = None
         self._are_kinds_known = asyncio.Event()
@@ -58,17 +63,28 @@ class KindLists:
             self._silent, kinds = served.silent, [each for each in served.kinds if self._may_hold(each)]
         except RuntimeFailure as error:
             self._failure, kinds = error, []
-        kinds.sort(key=lambda each: _kind(each) not in self._first)
         self._lists = {_kind(each): _List(each) for each in kinds}
+        self._waiting.extend(self._lists.values())
+        self.put_first(self._first)
         self._are_kinds_known.set()
-        gate = asyncio.Semaphore(PARALLEL_LISTS)
         try:
-            await together(*(self._list(each, gate) for each in self._lists.values()))
+            await together(*(self._list_waiting() for _ in range(PARALLEL_LISTS)))
         except RuntimeFailure as error:
             self._failure = error
         finally:
             for each in self._lists.values():
                 each.has_ended.set()
+
+    def put_first(self, kinds: Collection[Kind]) -> None:
+        """Has lists of these that have not begun come before the others; may be told at any time."""
+        self._first = kinds
+        ordered = sorted(self._waiting, key=lambda each: _kind(each.resource) not in kinds)
+        self._waiting.clear()
+        self._waiting.extend(ordered)
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
 
     async def listed(self, kind: Kind) -> tuple[Object, ...] | None:
         """Waits for the list of one kind; None where there is none."""
@@ -107,28 +123,62 @@ class KindLists:
         is_there = resource.is_namespaced or not self._namespace
         return is_there and {"list", "patch"} <= resource.verbs and resource.kind not in _MADE_BY_CONTROLLERS
 
-    async def _list(self, wanted: _List, gate: asyncio.Semaphore) -> None:
-        async with gate:
-            try:
-                listing = await self._client.list(wanted.resource, self._namespace, labels=self._labels)
-                wanted.items = listing.items
-            except NotThere:
-                wanted.items = ()  # its definition was deleted since
-            except (Forbidden, Rejected):
-                wanted.is_refused = True
+    async def _list_waiting(self) -> None:
+        while self._waiting:
+            await self._list(self._waiting.popleft())
+
+    async def _list(self, wanted: _List) -> None:
+        try:
+            listing = await self._client.list(wanted.resource, self._namespace, labels=self._labels)
+            wanted.items = listing.items
+        except NotThere:
+            wanted.items = ()  # its definition was deleted since
+        except (Forbidden, Rejected):
+            wanted.is_refused = True
         wanted.has_ended.set()
 
 
 class Labelled:
     """See `runtimes.base.Labelled`."""
 
-    def __init__(self, client: Client, labels: Mapping[str, str], ids: Iterable[KubernetesId] = ()) -> None:
+    def __init__(self, client: Client, labels: Mapping[str, str]) -> None:
         self._client, self._labels = client, labels
-        first = {(each.api_version, each.kind) for each in ids}
-        self._lists = KindLists(client, labels=selector(labels), first=first)
+        self._lists = KindLists(client, labels=selector(labels))
+        self._begun: tuple[float, asyncio.Task[None]] | None = None
+        self._is_given_up = False
+
+    def begin(self) -> None:
+        """Looks ahead of who will want to know. `close` gives it up."""
+        self._begun = (time.monotonic(), asyncio.ensure_future(self._lists.run()))
+
+    def fits(self, labels: Mapping[str, str]) -> bool:
+        """Whether what was begun answers who asks for these labels now. A failure is no answer: who asks meets it."""
+        if self._begun is None or self._is_given_up or self._labels != labels or self._lists.has_failed:
+            return False
+        return time.monotonic() - self._begun[0] < _FRESH_SECONDS
+
+    def put_first(self, ids: Iterable[KubernetesId]) -> None:
+        self._lists.put_first({(each.api_version, each.kind) for each in ids})
 
     async def run(self) -> None:
-        await self._lists.run()
+        if self._begun is None:
+            await self._lists.run()
+            return
+        try:
+            await asyncio.shield(self._begun[1])
+        finally:
+            await self.close()
+
+    def give_up(self) -> None:
+        """What was begun ends, and answers nobody: what it has not found yet would be missing."""
+        self._is_given_up = True
+        if self._begun is not None:
+            self._begun[1].cancel()
+
+    async def close(self) -> None:
+        self.give_up()
+        if self._begun is not None:
+            await asyncio.gather(self._begun[1], return_exceptions=True)
 
     async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Object]:
         """Where a kind may not be listed in all namespaces, those that are wanted are."""

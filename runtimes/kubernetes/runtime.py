@@ -72,6 +72,7 @@ class KubernetesRuntime:
         self._client = client
         self._identified: tuple[float, ClusterIdentity] | None = None
         self._identifying = SingleFlight(self._identify)
+        self._looked_ahead: listing.Labelled | None = None
 
     @classmethod
     def connect(
@@ -120,11 +121,16 @@ class KubernetesRuntime:
 
     async def close(self) -> None:
         await self._identifying.close()
+        if self._looked_ahead is not None:
+            await self._looked_ahead.close()
         await self._client.close()
 
-    async def prepare(self) -> None:
+    async def prepare(self, labels: Mapping[str, str]) -> None:
         """See `Preparable`: a connection is made, and the cluster says which one it is, and which kinds it serves."""
         await together(self.identify(), self._client.discovery.expect())
+        if labels:
+            self._looked_ahead = listing.Labelled(self._client, labels)
+            self._looked_ahead.begin()
 
     async def identify(self, *, again: bool = False) -> ClusterIdentity:
         """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never again."""
@@ -175,10 +181,23 @@ class KubernetesRuntime:
         return await listing.read_many(self._client, [_kubernetes(each) for each in ids], labels)
 
     def labelled(self, labels: Mapping[str, str], ids: Collection[ResourceId] = ()) -> listing.Labelled:
-        """See `Labelling`."""
-        return listing.Labelled(self._client, labels, map(_kubernetes, ids))
+        """See `Labelling`. What was looked for ahead is the answer of the first who asks, and of nobody else."""
+        ahead = self._looked_ahead
+        if ahead is not None and ahead.fits(labels):
+            found, self._looked_ahead = ahead, None
+        else:
+            self._look_no_more()
+            found = listing.Labelled(self._client, labels)
+        found.put_first(map(_kubernetes, ids))
+        return found
+
+    def _look_no_more(self) -> None:
+        """What was looked for ahead is no answer any more: after a write, or for other labels."""
+        if self._looked_ahead is not None:
+            self._looked_ahead.give_up()
 
     async def apply(self, request: ApplyRequest) -> LiveResource:
+        self._look_no_more()
         id_ = _kubernetes(request.resource.id)
         content = await self._content(id_, request.resource.attributes)
         expected = request.expected
@@ -187,6 +206,7 @@ class KubernetesRuntime:
         return await self._applied(id_, content, expected, force=request.force)
 
     async def delete(self, request: DeleteRequest) -> None:
+        self._look_no_more()
         id_ = _kubernetes(request.id)
         try:
             await self._client.delete(id_, uid=request.expected.uid if request.expected else None)
@@ -269,7 +289,7 @@ class KubernetesRuntime:
 
     async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
         """See `listing.Labelled.owned`."""
-        found = self.labelled(labels)
+        found = listing.Labelled(self._client, labels)
         await found.run()
         return await found.owned(known)
 

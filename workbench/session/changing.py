@@ -102,7 +102,7 @@ class Changing(Browsing, Compiling):
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
         clusters = tuple(clusters)
-        self._expect(stack, clusters)
+        self._expect(stack, clusters, prune=prune)
         return await self._planning().plan(
             stack,
             inputs,
@@ -117,8 +117,10 @@ class Changing(Browsing, Compiling):
             replaces=Choice.of(replace, ()),
         )
 
-    def _expect(self, stack: Stack, chosen: Iterable[str]) -> None:
+    def _expect(self, stack: Stack, chosen: Iterable[str], *, prune: bool = True) -> None:
         """Has what a comparison needs made ready beside each other: a process that evaluates, the clusters it is with.
+
+        They are asked for what carries the labels of the stack as well, where what is left of that is to be deleted.
 
         That begins once the evaluation was asked for and is waited for: before, it would be in its way.
         """
@@ -129,7 +131,12 @@ class Changing(Browsing, Compiling):
         evaluators.warm()
         clusters = [each for each in stack.clusters if not chosen or each in chosen]
         if clusters:
-            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, _load_planner)
+            asyncio.get_running_loop().call_soon(self._prepare, clusters, stack.path if prune else None)
+
+    def _prepare(self, clusters: Iterable[str], owner: StackPath | None) -> None:
+        from workbench.engine.placement import ownership
+
+        self._connections.prepare(clusters, {} if owner is None else ownership(owner), _load_planner)
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runtimes.base import Forbidden, KubernetesId, PlanRequest, ReadRequest, RuntimeFailure, Unreachable
+from runtimes.kubernetes import listing
 from runtimes.kubernetes.client import Object
 from runtimes.kubernetes.discovery import Discovery
 from runtimes.kubernetes.runtime import KubernetesRuntime
@@ -70,6 +71,85 @@ async def test_of_a_long_list_one_page_is_there_in_full(sandboxed: Place) -> Non
     found = await sandboxed.runtime._client._pages(kinds, sandboxed.namespace, "stack=here", "", trim, page_size=2)
     assert steps == ["page", "trimmed", "trimmed"] * 3 and sum(asked.values()) >= 3
     assert [set(each) for each in found.items] == [{"name"}] * 6
+
+
+async def test_what_was_looked_for_ahead_answers_who_asks_next_and_nobody_after(sandboxed: Place) -> None:
+    ids = await labelled_maps(sandboxed, 6)
+    asked = answering(sandboxed, lambda path: None)
+    await sandboxed.runtime.prepare(LABELS)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    _, observed = await asyncio.gather(found.run(), found.observed(ids))
+    owned = await found.owned(())
+    assert set(observed) == set(ids) and [each.id for each in owned.resources] == ids and owned.unlisted == ()
+    assert asked["/api/v1/configmaps"] == 1 and asked["/apis"] == 1
+    await sandboxed.apply(sandboxed.config_map("settings-6", a="1"))
+    again = sandboxed.runtime.labelled(LABELS, ids)
+    assert again is not found
+    await again.run()
+    assert asked["/api/v1/configmaps"] == 2, "later there may be others"
+
+
+@pytest.mark.parametrize("after", ["other labels", "too long", "a write", "a failure"])
+async def test_what_was_looked_for_ahead_is_no_answer_after(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    ids = await labelled_maps(sandboxed, 6)
+    fails, looked = [after == "a failure"], asyncio.Event()
+
+    def answer(path: str) -> None:
+        if path == "/api/v1/configmaps":
+            looked.set()
+            if fails[0]:
+                raise Unreachable("away")
+
+    asked = answering(sandboxed, answer)
+    await sandboxed.runtime.prepare(LABELS if after != "other labels" else {"stack": "there"})
+    await looked.wait()
+    await asyncio.sleep(0.01)
+    fails[0] = False
+    if after == "too long":
+        monkeypatch.setattr(listing, "_FRESH_SECONDS", 0.0)
+    if after == "a write":
+        added = sandboxed.config_map("settings-6", a="1")
+        added["metadata"]["labels"] = LABELS
+        await sandboxed.apply(added)
+        ids.append(KubernetesId.of(added))
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    _, observed = await asyncio.gather(found.run(), found.observed(ids))
+    assert set(observed) == set(ids) and {each.id for each in (await found.owned(())).resources} == set(ids)
+    assert asked["/api/v1/configmaps"] == 2
+
+
+async def test_what_is_owned_after_an_apply_was_not_looked_for_before(sandboxed: Place) -> None:
+    ids = await labelled_maps(sandboxed, 6)
+    await sandboxed.runtime.prepare(LABELS)
+    owned = await sandboxed.runtime.owned(LABELS)
+    assert [each.id for each in owned.resources] == ids
+    assert sandboxed.runtime._looked_ahead is not None, "who counts what there is now asks now"
+
+
+async def test_what_was_looked_for_ahead_ends_with_who_asked(sandboxed: Place) -> None:
+    """A comparison that is over cancels what it no longer needs; nothing of it goes on."""
+    ids = await labelled_maps(sandboxed, 6)
+    hangs, begun = asyncio.Event(), asyncio.Event()
+    transport = sandboxed.runtime._client._transport
+    call = transport.call
+
+    async def hanging(method: str, path: str, **rest: Any) -> Reply:
+        if path == "/apis/apps/v1/deployments":
+            begun.set()
+            await hangs.wait()
+        return await call(method, path, **rest)
+
+    transport.call = hanging  # type: ignore[method-assign]  # one list is never answered
+    await sandboxed.runtime.prepare(LABELS)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    running = asyncio.ensure_future(found.run())
+    assert set(await found.observed(ids)) == set(ids)
+    await begun.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert found._begun is not None and found._begun[1].done()
 
 
 async def test_who_compares_waits_for_no_other_kind(sandboxed: Place) -> None:
