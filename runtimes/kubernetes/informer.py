@@ -4,6 +4,10 @@ A watch that ends or breaks goes on from the last version seen; one whose versio
 again with a list. Between attempts the pauses grow and are spread at random, so that many clients do not come back at
 once. The server is asked to end each watch within seconds, and a stream that goes on after that is a dead connection:
 a watch that was frozen on its way, while others get through, is found out by nothing else.
+
+Where somebody may list and not watch, the list is asked for again and again; where somebody may not list either, and
+whoever looks has named what matters, these objects are read one by one. Rights in one namespace alone are the rule in
+a shared cluster, and with these a namespace can be read and never be listed.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -33,6 +37,8 @@ _OPENING_SECONDS = 10.0
 only the silence tells."""
 _GRACE_SECONDS = 2.0
 """A connection that breaks and is made again within this is not worth a word."""
+_POLL_SECONDS = 3.0
+"""How often is asked where no watch may be opened: what is shown is at most as old."""
 _TOMBSTONES = 1000
 
 
@@ -75,10 +81,13 @@ class Informer:
         name: str = "",
         changed: Callable[[Informer], None],
         heard: Callable[[], None] = lambda: None,
+        read_named: Callable[[], Awaitable[Iterable[Object]]] | None = None,
     ) -> None:
-        """`kind` names kind and namespace; with `name`, only the object of that name is looked at."""
+        """`kind` names kind and namespace; with `name`, only the object of that name is looked at. `read_named` reads
+        all that matters one by one, None where that is not known."""
         self._client, self._kind, self._name = client, kind, name
-        self._changed, self._on_heard = changed, heard
+        self._changed, self._on_heard, self._read_named = changed, heard, read_named
+        self._is_polled = False
         self.objects: dict[str, Object] = {}
         self.is_settled = False
         self.failure: RuntimeFailure | None = None
@@ -171,14 +180,38 @@ class Informer:
             # a watch from the old version opens before it tells what happened since: only a list is a state of now
             self._version = ""
         resource = await self._client.resource(self._kind.api_version, self._kind.kind)
-        if not self._version:
-            await self._list(resource)
-        await self._watch(resource)
+        self._is_polled, has_listed = False, not self._version
+        try:
+            if has_listed:
+                await self._list(resource)
+        except Forbidden as refusal:
+            await self._poll(refusal)
+            return
+        try:
+            await self._watch(resource)
+        except Forbidden:
+            if not has_listed:
+                raise
+            self._version, self._is_polled = "", True
+
+    async def _poll(self, refusal: Forbidden) -> None:
+        """Reads what matters one by one; raises the refusal of the list where that is not known, or refused too."""
+        if self._read_named is None:
+            raise refusal
+        try:
+            found = await self._read_named()
+        except Forbidden:
+            raise refusal from None
+        self._is_polled = True
+        self._replace({_uid(each): _trimmed(each) for each in found})
+        self._heard()
 
     def _has_lasted(self) -> bool:
         return self._opened_at is not None and time.monotonic() - self._opened_at > _LASTING_SECONDS
 
     def _pause(self, attempt: int) -> float:
+        if self._is_polled:
+            return _POLL_SECONDS
         if isinstance(self.failure, Forbidden):
             return _LONGEST_PAUSE_SECONDS
         # a stream that opens and breaks is worth asking for again sooner than a server that does not answer

@@ -21,7 +21,7 @@ class Objects:
     """Live objects and events as they are now. Objects may lack an apiVersion, and a uid where they come from a record.
 
     What is asked of it is true until something is put or taken away; whoever keeps one up to date does so between
-    questions.
+    questions. `are_events_known` is False where nobody lets us see events: that there is none then says nothing.
     """
 
     def __init__(self, live: Iterable[Object] = (), events: Iterable[Object] = ()) -> None:
@@ -32,6 +32,7 @@ class Objects:
         self._events_by_uid: _Index[str] = {}
         self._events_by_name: _Index[tuple[str, str, str]] = {}
         self._reporting: set[tuple[str, str]] = set()
+        self.are_events_known = True
         for each in live:
             self.put(each)
         for each in events:

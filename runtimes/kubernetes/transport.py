@@ -18,7 +18,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
@@ -53,6 +53,7 @@ _FAILED = (500, 502, 503, 504)
 _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
 _HEARTBEAT_SECONDS = 20.0
+_SAME_SECONDS = 2.0
 """How often an open websocket is asked whether anybody is there: load balancers end what is silent."""
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _LOST = (OSError, aiohttp.ClientError, http_exceptions.HttpProcessingError, TimeoutError)
@@ -144,6 +145,12 @@ class Transport:
             return (parsedate_to_datetime(said) - at).total_seconds()
         except (TypeError, ValueError):  # no date, or one without its offset
             return None
+
+    def now(self) -> datetime:
+        """What time it is by the clock of the server, which dates all that it has; by this machine's where it never
+        told, or says the same. A date is of whole seconds, and is from before the answer came."""
+        ahead = self.ahead_seconds or 0.0
+        return datetime.now(UTC) + timedelta(seconds=ahead if abs(ahead) > _SAME_SECONDS else 0.0)
 
     async def close(self) -> None:
         self._is_closed = True

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
+from typing import Any
 
 from kcl.records import replace
 from runtimes.base import (
     NO_RULES,
     Blocking,
     Contact,
+    Forbidden,
     Health,
     KubernetesId,
     Lost,
@@ -60,6 +63,8 @@ _BELOW: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("networking.k8s.io", "Ingress"): (_EVENT,),
     ("", "PersistentVolumeClaim"): (_POD, _EVENT),
 }
+_OWNED = frozenset(kind for kinds in _BELOW.values() for kind in kinds)
+"""Kinds of which those that matter have no names known before."""
 _BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
 
 
@@ -67,7 +72,7 @@ _BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
 async def watching(
     client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules = NO_RULES
 ) -> AsyncIterator[AsyncIterator[WatchReport]]:
-    observer = _Observer(client, ids, rules)
+    observer = _Observer(client, ids, rules, client.transport.now)
     task = asyncio.create_task(observer.run())
     observer.follow(task)
     try:
@@ -78,8 +83,10 @@ async def watching(
 
 
 class _Observer(AsyncIterator[WatchReport]):
-    def __init__(self, client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules) -> None:
-        self._rules = rules
+    def __init__(
+        self, client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules, now: Callable[[], datetime]
+    ) -> None:
+        self._rules, self._now = rules, now
         self._client, self._ids = client, tuple(dict.fromkeys(ids))
         self._order = {id_: number for number, id_ in enumerate(self._ids)}
         self._informers: dict[tuple[str, str, str, str], Informer] = {}
@@ -189,8 +196,18 @@ class _Observer(AsyncIterator[WatchReport]):
                 name=name,
                 changed=self._mark,
                 heard=self._liveness.heard,
+                read_named=None if (api_version, kind) in _OWNED else partial(self._read_named, *whole[:3]),
             )
         return self._informers[key]
+
+    async def _read_named(self, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:
+        """Reads the objects of a kind that are watched, one by one, for who may not list them."""
+        found: list[dict[str, Any]] = []
+        for id_ in self._ids:
+            if (id_.api_version, id_.kind, self._namespaces.get(id_)) == (api_version, kind, namespace):
+                live = await self._client.get(replace(id_, namespace=namespace))
+                found += [live] if live is not None else []
+        return found
 
     def _mark(self, informer: Informer) -> None:
         self._changed.add(informer)
@@ -223,7 +240,7 @@ class _Observer(AsyncIterator[WatchReport]):
         touched = subjects_of(moved, self._objects, self._by_uid)
         if touched is None:
             whole, touched = changed, set()
-        now = datetime.now(UTC)
+        now = self._now()  # ages are those of the cluster: this machine's clock may be wrong
         # of ten thousand resources at rest not one is gone through
         some = {id_ for name in touched for id_ in self._named.get(name, ())} | self._unsettled
         for needs, ids in self._groups.items():
@@ -275,6 +292,7 @@ class _Observer(AsyncIterator[WatchReport]):
     def _observe(self, id_: KubernetesId, objects: Objects, now: datetime) -> Observation:
         top, *_ = needs = self._needs[id_]
         lost = min((each for informer in needs if (each := informer.lost)), key=_since, default=None)
+        objects.are_events_known = not any(each.is_of_events and isinstance(each.failure, Forbidden) for each in needs)
         live = objects.get(id_.kind, self._namespaces[id_], id_.name, id_.group)
         if live is None:
             if top.failure is not None:

@@ -144,10 +144,9 @@ def show_end(tree: StatusTree, output: Output) -> ExitCode:
     if tree.verdict not in (Verdict.READY, Verdict.EMPTY):
         output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, tree.at, faults_only=True))
     output.line(reconcile.summary(tree, output.glyphs, tree.at))
-    for each in tree.resources:
-        if each.health.status is Status.CURRENT and each.health.is_qualified:
-            what = Span(f" {each.health.message}", Tone.WARN)
-            output.line(f"  {output.glyphs.finding} ", reconcile.short_id(each.address), ":", what)
+    for each in reconcile.qualified(tree):
+        what = Span(f" {each.health.message}", Tone.WARN)
+        output.line(f"  {output.glyphs.finding} ", reconcile.short_id(each.address), ":", what)
     if tree.verdict is Verdict.READY:
         return ExitCode.OK
     output.line(reconcile.why_line(tree, output.glyphs, tree.at))

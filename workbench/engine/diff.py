@@ -37,6 +37,7 @@ from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
 from workbench.engine.fields import MISSING, find
 from workbench.engine.masking import LAST_APPLIED, Seal, is_sensitive, masked, sealed, sensitive_paths
 from workbench.engine.placement import OWNERSHIP
+from workbench.engine.pod_updates import POD_TEMPLATE, RESTARTING, held_back
 from workbench.engine.spec import Chain
 
 OWN_MANAGER: Final = "workbench"
@@ -45,8 +46,6 @@ _PEOPLE: Final = ("kubectl", "k9s", "lens", "headlamp", "octant", "mozilla", "cu
 # These own the defaults of what they created as well, so owning a field does not mean that somebody chose it.
 _CREATORS: Final = frozenset({"kubectl-create", "kubectl-run", "kubectl-expose", "kubectl-replace"})
 _CLIENT_SIDE_APPLY: Final = "kubectl-client-side-apply"
-_RESTARTING: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
-_TEMPLATE: FieldPath = ("spec", "template")
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +391,8 @@ class _Judge:
         return Actor(last.manager, last.operation, last.when)
 
     def _restarts(self, path: FieldPath) -> bool:
-        return self._prediction.live is not None and self._kind in _RESTARTING and starts_with(path, _TEMPLATE)
+        is_of_pods = self._kind in RESTARTING and starts_with(path, POD_TEMPLATE)
+        return is_of_pods and self._prediction.live is not None and not held_back(self._kind, self._prediction.after)
 
     def _place(self, path: FieldPath) -> FieldPath:
         """Returns the path with elements named as secret paths name them, where it counts them.

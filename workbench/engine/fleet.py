@@ -83,6 +83,8 @@ class StackLook:
             return Standing.FAILED
         if tree.silent or tree.verdict is Verdict.UNKNOWN:
             return Standing.UNKNOWN
+        if any(each.health.status is Status.UNKNOWN for each in tree.resources):
+            return Standing.UNKNOWN  # its place answers, and does not let us see
         if tree.verdict in (Verdict.READY, Verdict.EMPTY):
             return Standing.READY if tree.verdict is Verdict.READY else Standing.EMPTY
         if all(each.health.status is Status.NOT_FOUND for each in tree.resources):

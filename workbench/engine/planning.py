@@ -20,6 +20,7 @@ from workbench.engine.masking import Seal
 from workbench.engine.place_kinds import CLUSTER, KINDS, PlaceKind, kind_called, kind_of
 from workbench.engine.placement import ownership
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, Level, Plan
+from workbench.engine.pod_updates import stays
 from workbench.engine.pruning import labels_of
 from workbench.engine.release import Phase, Release, in_workspace, type_of
 from workbench.engine.secret_marks import stale_pods
@@ -435,6 +436,8 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
             yield f"{each.address.in_words}: {each.because or each.action.value}"
         elif each.restarts:
             yield f"{each.address.in_words}: its pods are replaced"
+        elif held := stays(each):
+            yield f"{each.address.in_words}: its pods stay as they are {held}"
     yield from stale_pods(diff.changes)
 
 

@@ -20,11 +20,11 @@ from runtimes.base import KubernetesId, Resource
 from workbench.engine.changes import Change
 from workbench.engine.events import Action
 from workbench.engine.graph import secrets_of_pods
+from workbench.engine.pod_updates import RESTARTING
 from workbench.engine.spec import Spec
 
 MARK: Final = "workbench.konfig.io/secrets"
 ASKED: Final = "restart"
-_RESTARTING: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 _DATA: Final = frozenset({"data", "stringData"})
 _COST: Final = {"n": 1 << 14, "r": 8, "p": 1}
 
@@ -70,7 +70,7 @@ def _asks(resource: Resource) -> bool:
 
 
 def _restarts(resource: Resource) -> bool:
-    return isinstance(resource.id, KubernetesId) and resource.id.kind in _RESTARTING
+    return isinstance(resource.id, KubernetesId) and resource.id.kind in RESTARTING
 
 
 def _is_secret(id_: KubernetesId) -> bool:

@@ -7,7 +7,7 @@ shown as what it was, and how long ago.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from runtimes.base import (
@@ -132,7 +132,7 @@ def why_line(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
     if tree.verdict is Verdict.EMPTY:
         return line(Span("nothing to watch: this stack has no resources", Tone.WARN))
     if tree.verdict is Verdict.READY:
-        return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD))
+        return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD), _but(qualified(tree), glyphs))
     why = tree.why
     is_explained = tree.verdict is Verdict.FAILED and why is not None and why.blocking is not None
     if tree.silent and not is_explained:
@@ -159,6 +159,19 @@ def why_line(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
     elif blocking.evidence and blocking.evidence != blocking.reason:
         parts.append(f": {blocking.evidence}")
     return line(*parts)
+
+
+def qualified(tree: StatusTree) -> tuple[ResourceStatus, ...]:
+    """The resources that are ready and say what somebody who reads only that would take for granted."""
+    return tuple(each for each in tree.resources if each.health.status is Status.CURRENT and each.health.is_qualified)
+
+
+def _but(found: Sequence[ResourceStatus], glyphs: Glyphs) -> Line:
+    if not found:
+        return Line()
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    said = Span(f": {found[0].health.message}{more}", Tone.WARN)
+    return line(Span(f"  {glyphs.finding} ", Tone.WARN), short_id(found[0].address), said)
 
 
 def _why_silent(silent: tuple[Source, ...], glyphs: Glyphs, now: datetime) -> Line:

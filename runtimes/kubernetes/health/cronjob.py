@@ -13,6 +13,6 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return current("suspended", "Suspended")
     runs = objects.owned_by(live, "Job")
     if runs and is_true(condition(runs[-1], "Failed")):
-        return current(f"the last run, {name_of(runs[-1])}, failed", "LastRunFailed")
+        return current(f"the last run, {name_of(runs[-1])}, failed", "LastRunFailed", is_qualified=True)
     active = len(mappings(status(live).get("active")))
     return current(f"{active} active" if active else "waits for its schedule")

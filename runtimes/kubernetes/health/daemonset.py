@@ -57,7 +57,12 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         )
     if not wanted:
         return current("no node is wanted")
-    return replicas.unsteady(pods, now) or current(done)
+    if unsteady := replicas.unsteady(pods, now):
+        return unsteady
+    if updated < wanted:
+        what = f"{done}, {updated} with the present template: one is updated when it is deleted"
+        return current(what, "OnDelete", is_qualified=True)
+    return current(done)
 
 
 def _is_newest(each: Object, live: Object) -> bool:

@@ -37,6 +37,9 @@ def assess_ingress(live: Object, objects: Objects, now: datetime) -> Verdict:
 def _without_address(live: Object, objects: Objects, now: datetime) -> Verdict:
     since = created(live)
     is_old = since is not None and (now - since).total_seconds() > TAKEN_UP_SECONDS
+    if is_old and not metadata(live).get("finalizers") and not objects.are_events_known:
+        what = "it has no address, and whether a controller took it up is not known, as events may not be listed"
+        return in_progress(f"{what} (ask for this right, or write a rule in readiness.yaml)", reason="NoAddress")
     if is_old and not metadata(live).get("finalizers") and not objects.events_about(live):
         what = f"no controller took it up within {TAKEN_UP_SECONDS:g} s: it has no address"
         return current(what, "NoController", is_qualified=True)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from email.utils import format_datetime
 
 from aiohttp import web
 
@@ -38,6 +39,12 @@ class Gateway:
     _streams: set[asyncio.Task[object]] = field(default_factory=set)
 
     async def handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        response = await self._handled(incoming)
+        if not response.prepared:
+            response.headers["Date"] = format_datetime(self.cluster.clock.now(), usegmt=True)
+        return response
+
+    async def _handled(self, incoming: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self._answer(incoming)
         except ApiError as error:

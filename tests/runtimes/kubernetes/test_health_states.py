@@ -459,3 +459,55 @@ def test_a_set_of_nodes_says_that_its_pods_are_refused() -> None:
     refused = event(one, "Warning", "FailedCreate", "exceeded quota", 1)
     held = why.blocking(one, Objects([one], [refused]), NOW)
     assert held is not None and held.reason == "FailedCreate" and "exceeded quota" in held.evidence
+
+
+@pytest.mark.parametrize(
+    ("one", "reason", "said"),
+    [
+        (
+            workload(
+                "StatefulSet",
+                {"replicas": 2, "updateStrategy": {"type": "OnDelete"}},
+                replicas=2, readyReplicas=2, availableReplicas=2, updatedReplicas=0,
+            ),
+            "OnDelete",
+            "2 of 2 ready, 0 with the present template: one is updated when it is deleted",
+        ),
+        (
+            workload(
+                "StatefulSet",
+                {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}},
+                replicas=3, readyReplicas=3, availableReplicas=3, updatedReplicas=1,
+            ),
+            "Partition",
+            "3 of 3 ready, 1 with the present template: the partition is 2",
+        ),
+        (
+            workload(
+                "DaemonSet",
+                {"updateStrategy": {"type": "OnDelete"}},
+                desiredNumberScheduled=2, currentNumberScheduled=2, numberReady=2, numberAvailable=2,
+                updatedNumberScheduled=1,
+            ),
+            "OnDelete",
+            "2 of 2 available, 1 with the present template: one is updated when it is deleted",
+        ),
+    ],
+)  # fmt: skip
+def test_ready_is_not_all_that_is_said_of_pods_that_run_an_earlier_template(
+    one: dict[str, Any], reason: str, said: str
+) -> None:
+    found = health.assess(one, Objects([one]), NOW).health
+    assert (found.status, found.is_qualified) == (Status.CURRENT, True)
+    assert (found.reason, found.message) == (reason, said)
+    done = {**one["status"], "updatedReplicas": 3, "updatedNumberScheduled": 2}
+    assert not health.assess({**one, "status": done}, Objects([]), NOW).health.is_qualified
+
+
+def test_a_schedule_whose_last_run_failed_is_ready_and_that_is_said() -> None:
+    one = live("CronJob", "batch/v1", {"schedule": "* * * * *"}, {}, namespace="d")
+    owner = [{"uid": one["metadata"]["uid"], "kind": "CronJob", "name": "a"}]
+    failed = {"conditions": [condition("Failed", "True", "BackoffLimitExceeded")]}
+    run = live("Job", "batch/v1", {}, failed, name="a-1", uid="u2", namespace="d", ownerReferences=owner)
+    found = health.assess(one, Objects([one, run]), NOW).health
+    assert (found.status, found.reason, found.is_qualified) == (Status.CURRENT, "LastRunFailed", True)

@@ -132,7 +132,7 @@ def everything(observer: _Observer) -> Objects:
 @pytest.mark.parametrize("seed", range(12))
 async def test_what_changed_is_followed_to_all_that_it_may_concern(seed: int) -> None:
     world = World(seed)
-    observer = _Observer(None, IDS, NO_RULES)  # type: ignore[arg-type]  # nobody is asked
+    observer = _Observer(None, IDS, NO_RULES, lambda: datetime.now(UTC))  # type: ignore[arg-type]  # nobody is asked
     for id_ in IDS:
         await observer._prepare(id_)
     for informer in observer._informers.values():

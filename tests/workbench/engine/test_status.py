@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtimes.base import Address, Contact, Health, KubernetesId, Lost, ObjectRef, Observation, Status, StatusNode
-from workbench.engine.status import ResourceStatus, Statuses, StatusTree, Verdict, Watched
+from workbench.engine.drift import StackDrift
+from workbench.engine.fleet import StackLook, Standing
+from workbench.engine.status import ResourceStatus, Source, Statuses, StatusTree, Verdict, Watched
 from workbench.present import documents, reconcile
 from workbench.present.glyphs import UNICODE
+from workbench.project import ProjectName, StackName, StackPath
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 VALID_SECONDS = 10.0
@@ -154,6 +157,35 @@ def test_a_place_that_nobody_speaks_for_is_silent() -> None:
     assert [each.place for each in tree.silent] == list(PLACES)
     assert tree.verdict is Verdict.PROGRESSING
     assert "has not answered yet" in str(reconcile.why_line(tree, UNICODE, BEGIN))
+
+
+def seen(*healths: Health) -> StatusTree:
+    statuses = Statuses(ResourceStatus(at, each) for at, each in zip(ADDRESSES, healths, strict=False))
+    return StatusTree(statuses, tuple(Source(place, BEGIN, None, VALID_SECONDS) for place in PLACES), BEGIN)
+
+
+def test_what_may_not_be_seen_is_not_known_and_not_unready() -> None:
+    """A cluster that answers and refuses: nobody knows how its resources are."""
+    ready, waits = Health(Status.CURRENT), Health(Status.IN_PROGRESS)
+    hidden = Health(Status.UNKNOWN, "Forbidden", "may not be listed")
+    stack = StackPath(ProjectName("shop"), StackName("prod"))
+
+    def standing(*healths: Health) -> Standing:
+        return StackLook(stack, BEGIN, StackDrift(stack, BEGIN), seen(*healths)).standing
+
+    assert standing(ready, ready) is Standing.READY
+    assert standing(ready, waits) is Standing.WAITING
+    assert standing(hidden, hidden) is Standing.UNKNOWN
+    assert standing(ready, hidden) is Standing.UNKNOWN
+    assert standing(hidden, Health(Status.FAILED)) is Standing.FAILED
+
+
+def test_what_is_to_be_known_beside_ready_is_said() -> None:
+    old = Health(Status.CURRENT, "OnDelete", "0 with the present template", is_qualified=True)
+    assert str(reconcile.why_line(seen(Health(Status.CURRENT)), UNICODE, BEGIN)) == "✓ everything is ready"
+    said = "✓ everything is ready  ! Service shop/api @hz: 0 with the present template"
+    assert str(reconcile.why_line(seen(Health(Status.CURRENT), old), UNICODE, BEGIN)) == said
+    assert str(reconcile.why_line(seen(old, old), UNICODE, BEGIN)).endswith("template (and 1 more)")
 
 
 def test_before_the_first_picture_nothing_is_claimed() -> None:
