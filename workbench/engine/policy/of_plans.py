@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -96,33 +96,55 @@ def _allowed_users(parameters: Parameters) -> Look:
 
 
 @dataclass(frozen=True, slots=True)
+class _Bound:
+    """The first or the last of a window: a whole day, or a moment where one is said. `at` is when it begins or ends.
+
+    Moments are compared in UTC: Python compares two times of one zone by what clocks show, and these show an hour twice
+    when summer time ends.
+    """
+
+    at: datetime
+    day: date | None
+
+    def is_before(self, now: datetime, day: date) -> bool:
+        return self.day < day if self.day is not None else self.at <= now.astimezone(UTC)
+
+    def is_after(self, now: datetime, day: date) -> bool:
+        return self.day > day if self.day is not None else self.at > now.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
 class _Window:
     """Moments of which all that is said holds: from the first to before the last, some days, some hours of a day.
 
     Hours that go over midnight belong to the day they begin in.
     """
 
-    since: datetime | None
-    until: datetime | None
+    since: _Bound | None
+    until: _Bound | None
     days: frozenset[int]
     hours: tuple[time, time] | None
     name: str
 
     def holds(self, now: datetime) -> bool:
-        if (self.since is not None and now < self.since) or (self.until is not None and now >= self.until):
+        day = self._day(now)
+        if day is None or (self.since is not None and self.since.is_after(now, day)):
             return False
-        day = now
-        if self.hours is not None:
-            begins, ends = self.hours
-            clock = now.time()
-            if begins < ends or ends == time.min:
-                if clock < begins or (ends != time.min and clock >= ends):
-                    return False
-            elif clock < ends:
-                day = now - timedelta(days=1)
-            elif clock < begins:
-                return False
+        if self.until is not None and self.until.is_before(now, day):
+            return False
         return not self.days or day.weekday() in self.days
+
+    def _day(self, now: datetime) -> date | None:
+        """Returns the day that a moment belongs to, None outside of the hours."""
+        if self.hours is None:
+            return now.date()
+        begins, ends = self.hours
+        clock = now.time()
+        if begins < ends or ends == time.min:
+            return None if clock < begins or (ends != time.min and clock >= ends) else now.date()
+        if clock < ends:
+            return now.date() - timedelta(days=1)
+        return None if clock < begins else now.date()
 
 
 def _change_windows(parameters: Parameters) -> Look:
@@ -168,7 +190,7 @@ def _window(said: Mapping[str, Any], zone: tzinfo, parameters: Parameters) -> _W
         raise parameters.wrong(f"with: days of a window need to be some of {', '.join(_DAYS)}")
     since = _moment(said.get("from"), zone, parameters)
     until = _moment(said.get("until"), zone, parameters, is_end=True)
-    if since is not None and until is not None and since >= until:
+    if since is not None and until is not None and since.at >= until.at:
         raise parameters.wrong("with: a window ends before it begins")
     hours = _hours(said.get("hours"), parameters)
     if since is None and until is None and not days and hours is None:
@@ -181,17 +203,18 @@ def _text(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _moment(value: Any, zone: tzinfo, parameters: Parameters, *, is_end: bool = False) -> datetime | None:
+def _moment(value: Any, zone: tzinfo, parameters: Parameters, *, is_end: bool = False) -> _Bound | None:
     """A day, which is meant as a whole, or a time in the zone of the windows."""
     if value is None:
         return None
     try:
         text = str(value)
         if len(text) == len("2026-12-31"):
-            day = date.fromisoformat(text) + (timedelta(days=1) if is_end else timedelta())
-            return datetime.combine(day, time.min, zone)
+            day = date.fromisoformat(text)
+            begins = datetime.combine(day + (timedelta(days=1) if is_end else timedelta()), time.min, zone)
+            return _Bound(begins.astimezone(UTC), day)
         found = datetime.fromisoformat(text)
-        return found.replace(tzinfo=zone) if found.tzinfo is None else found
+        return _Bound((found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC), None)
     except (ValueError, OverflowError):
         hint = "write 2026-12-31 or 2026-12-31 18:00"
         raise parameters.wrong(f"with: {value!r} is no day and no time", hint) from None

@@ -20,6 +20,7 @@ from workbench.engine.policy.rules import Look, Subject, build
 from workbench.engine.spec import build as spec_of
 from workbench.project.errors import BrokenFile
 
+FREEZE = {"from": "2026-12-24", "until": "2026-12-26"}
 MONDAYS = {"closed": [{"days": ["mon"]}]}
 MONDAY = datetime(2026, 11, 23, 3, 0, tzinfo=UTC)  # 11:00 in Shanghai
 
@@ -238,6 +239,12 @@ async def test_who_writes_is_one_of_those_or_it_is_not_known() -> None:
         ({"closed": [{"days": ["fri"], "hours": "18:00-08:00"}]}, "2026-11-26T20:00+00:00", False),  # Friday, 04:00
         ({"closed": [{"hours": "18:00-24:00"}]}, "2026-11-23T15:59+00:00", True),
         ({"closed": [{"hours": "18:00-24:00"}]}, "2026-11-23T16:00+00:00", False),
+        # the night of the last day of a freeze is frozen to its end, and that before its first day is not
+        ({"closed": [{**FREEZE, "hours": "18:00-08:00"}]}, "2026-12-26T20:00+00:00", True),  # the 27th, 04:00
+        ({"closed": [{**FREEZE, "hours": "18:00-08:00"}]}, "2026-12-27T00:00+00:00", False),  # 08:00
+        ({"closed": [{**FREEZE, "hours": "18:00-08:00"}]}, "2026-12-27T10:00+00:00", False),  # 18:00
+        ({"closed": [{**FREEZE, "hours": "18:00-08:00"}]}, "2026-12-23T20:00+00:00", False),  # the 24th, 04:00
+        ({"closed": [{**FREEZE, "hours": "18:00-08:00"}]}, "2026-12-24T10:00+00:00", True),  # 18:00
         ({"open": [{"days": ["mon"], "hours": "09:00-17:00"}]}, "2026-11-23T03:00+00:00", False),
         ({"open": [{"days": ["mon"], "hours": "09:00-17:00"}]}, "2026-11-23T09:00+00:00", True),
         ({"open": [{"days": ["mon"]}], "closed": [{"hours": "11:00-12:00"}]}, "2026-11-23T03:00+00:00", True),
@@ -246,6 +253,26 @@ async def test_who_writes_is_one_of_those_or_it_is_not_known() -> None:
 async def test_windows(windows: dict[str, Any], now: str, is_closed: bool) -> None:
     _, plan = await planned(namespace())
     look = rule("change-windows", zone="Asia/Shanghai", **windows)
+    assert bool(of_plan(look, plan, datetime.fromisoformat(now))) is is_closed
+
+
+@pytest.mark.parametrize(
+    ("windows", "now", "is_closed"),
+    [
+        ({"open": [{"until": "2026-10-25 02:30"}]}, "2026-10-25T00:29+00:00", False),  # 02:29, summer time
+        ({"open": [{"until": "2026-10-25 02:30"}]}, "2026-10-25T00:30+00:00", True),
+        ({"open": [{"until": "2026-10-25 02:30"}]}, "2026-10-25T01:15+00:00", True),  # 02:15 once more
+        ({"closed": [{"from": "2026-10-25 02:30"}]}, "2026-10-25T00:45+00:00", True),
+        ({"closed": [{"from": "2026-10-25 02:30"}]}, "2026-10-25T01:15+00:00", True),
+        ({"closed": [{"hours": "01:00-03:00"}]}, "2026-10-25T01:59+00:00", True),  # 02:59 of the longer night
+        ({"closed": [{"until": "2026-03-29 02:30"}]}, "2026-03-29T01:15+00:00", True),  # a time that is left out
+        ({"closed": [{"until": "2026-03-29 02:30"}]}, "2026-03-29T01:30+00:00", False),
+    ],
+)
+async def test_an_hour_that_comes_twice_opens_nothing_again(windows: dict[str, Any], now: str, is_closed: bool) -> None:
+    """What had ended began again for half an hour, in the night when summer time ends."""
+    _, plan = await planned(namespace())
+    look = rule("change-windows", zone="Europe/Berlin", **windows)
     assert bool(of_plan(look, plan, datetime.fromisoformat(now))) is is_closed
 
 
