@@ -112,7 +112,7 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     add("-k", "--sort_keys", action="store_true")
     add("-H", "--show_hidden", action="store_true", help="print names that begin with _")
     add("--allow_read", action="append", default=[], metavar="FOLDER", help="let programs read files below it as well")
-    add("-V", "--vendor", action="store_true", help="take packages from the folder vendor and nowhere else")
+    add("-V", "--vendor", action="store_true", help="load packages from the folder vendor only")
     add("-p", "--profile", action="store_true", help="accepted for compatibility")
     add("-v", "--verbose", action="count", default=0, help="name the files that were read")
     add("-q", "--quiet", action="store_true", help="say nothing of warnings")

@@ -79,6 +79,7 @@ from kcl.compat.messages import (
     Variable,
     VariableList,
 )
+from kcl.compat.methods import METHODS
 from kcl.compat.parsing import read_program
 from kcl.compat.plugin import REGISTERED, Registered
 from kcl.compat.programs import ServiceError, as_error, checked, refuse_errors
@@ -220,14 +221,10 @@ class API:
         return PingResult(args.value)
 
     def list_method(self) -> ListMethodResult:
-        from kcl.compat.service import METHODS
-
         return ListMethodResult(list(METHODS))
 
     def call(self, name: str, args: Any) -> Any:
         """Answers the method of that name of the service, such as `KclService.Ping`. Raises `ServiceError`."""
-        from kcl.compat.service import METHODS
-
         if name not in METHODS:
             raise ServiceError(f"there is no method {name!r}")
         return METHODS[name].answer(self, args)

@@ -35,7 +35,7 @@ _MOST_TYPES: Final = 200_000
 _EXAMPLE: Final = "Default example"
 
 
-class Told:
+class TypeMessages:
     """Types of one program. Raises `ServiceError` where they become too many for one answer."""
 
     def __init__(self, view: View, names: Mapping[str, str]) -> None:
@@ -146,7 +146,7 @@ class Told:
 
 def mapping(view: View, names: Mapping[str, str], schema_name: str) -> dict[str, KclType]:
     """The schemas of the main package by name, and variables that hold one by theirs; with a name that schema alone."""
-    told = Told(view, names)
+    told = TypeMessages(view, names)
     found: dict[str, KclType] = {}
     for name, binding in view.recorder.top.names.items():
         if isinstance(binding.type, types.SchemaType) and (not schema_name or name == schema_name):
@@ -156,7 +156,7 @@ def mapping(view: View, names: Mapping[str, str], schema_name: str) -> dict[str,
 
 def by_package(view: View, names: Mapping[str, str], schema_name: str) -> dict[str, SchemaTypes]:
     """The schemas that each package of the program declares; with a name those that are called so."""
-    told = Told(view, names)
+    told = TypeMessages(view, names)
     found: dict[str, SchemaTypes] = {}
     for path, scope in _scopes(view).items():
         every = [told.schema(each.info) for name, each in _schemas(scope) if schema_name in ("", name)]
@@ -167,7 +167,7 @@ def by_package(view: View, names: Mapping[str, str], schema_name: str) -> dict[s
 
 def symbols(view: View, names: Mapping[str, str], into: LoadPackageResult) -> None:
     """Adds symbols and scopes of all packages: schemas with their attributes, and variables."""
-    told = Told(view, names)
+    told = TypeMessages(view, names)
     counts: dict[str, int] = {}
 
     def add(kind: str, symbol: Symbol, full: str) -> SymbolIndex:

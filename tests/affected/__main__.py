@@ -1,7 +1,7 @@
 """Run the tests that what you changed may break: `python -m tests.affected [argument of pytest ...]`.
 
 Changed is what differs from where this branch left `main` (from `origin/main` on `main` itself; `BASE` names another
-commit), committed or not. `CHECK_SECONDS` says how long the tests may take on two processes, about.
+commit), committed or not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
         return 0
     known = reach.read(ROOT)
     costs = seconds.by_file(ROOT, [each.path for each in known.modules.values() if is_test_file(each.path)])
-    budget = float(os.environ.get("CHECK_SECONDS", SECONDS)) * PROCESSES
+    budget = SECONDS * PROCESSES
     chosen = select(changed, known, costs, budget)
     files = (*chosen.near, *chosen.far)
     _say(f"{len(changed)} files differ from {base}")

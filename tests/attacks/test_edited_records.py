@@ -32,9 +32,9 @@ from workbench.present.glyphs import ASCII
 from workbench.project import ProjectName, StackName, StackPath
 from workbench.release import ReleaseStore
 from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
-from workbench.release.kept_rollouts import _claim_name, claim_of
 from workbench.release.lock import Lock
 from workbench.release.recoveries import RecoveryStore
+from workbench.release.stored_rollouts import _claim_name, claim_of
 from workbench.tui.memory import DRAFTS, SCREENS, Memory
 
 NOW = EPOCH + timedelta(days=1)

@@ -38,10 +38,10 @@ from workbench.project.readiness import read_readiness
 from workbench.project.rollout import read_rollout
 from workbench.release import encoding, rollout_packing, stored
 from workbench.release.former_rollouts import FormerRollouts
-from workbench.release.kept_rollouts import Runner
-from workbench.release.known_rollouts import Known
 from workbench.release.recoveries import RecoveryStore
+from workbench.release.rollout_listing import RolloutEntry
 from workbench.release.rollout_packing import stands
+from workbench.release.stored_rollouts import Runner
 from workbench.session import Session
 from workbench.settings import Settings
 
@@ -133,7 +133,7 @@ def _kept_rollout(home: Path) -> None:
 
 
 def _show(at: Progress) -> None:
-    shown = Shown(Known(at, "hangzhou", Runner("ann@box", at.began.at, 45.0)), at.began.at)
+    shown = Shown(RolloutEntry(at, "hangzhou", Runner("ann@box", at.began.at, 45.0)), at.began.at)
     document(shown)
     tuple(progress_lines(shown, UNICODE))
     row(shown)

@@ -29,7 +29,7 @@ from workbench.exit_codes import ExitCode
 from workbench.project.errors import UnknownStack
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.engine.plan import Plan
 
@@ -84,7 +84,7 @@ def command(
     replace: tuple[str, ...],
     reason: str,
 ) -> None:
-    """Make the clusters say what the configuration says, after asking; then watch it become ready.
+    """Apply the configuration to the clusters, after asking; then watch it become ready.
 
     GLOB, or --stacks, makes one plan over many stacks: each is ready before those that read its outputs begin, and it
     halts at the first that is not.

@@ -14,7 +14,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.audit import AuditCheck
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.settings import Settings
 

@@ -13,7 +13,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from kcl.api import Store
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
 
 
 @click.group("cache")

@@ -19,7 +19,7 @@ from workbench.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.impact import ImpactReport
     from workbench.project.policy import Policy
     from workbench.session import Session
@@ -144,7 +144,7 @@ def _write(context: Context, report: ImpactReport, file: Path | None, annotation
 
 
 def _write_sarif(report: ImpactReport, policies: Iterable[Policy], file: Path) -> None:
-    from workbench.cli.main import installed_version
+    from workbench.cli.context import installed_version
     from workbench.present import sarif
     from workbench.project import checkout
 
@@ -153,7 +153,7 @@ def _write_sarif(report: ImpactReport, policies: Iterable[Policy], file: Path) -
 
 def _write_failure(error: Exception, session: Session, file: Path) -> None:
     """Says in the file that nothing is known; where it can't be written the failure itself is what is told."""
-    from workbench.cli.main import installed_version
+    from workbench.cli.context import installed_version
     from workbench.present import sarif
     from workbench.project import WorkbenchError
 

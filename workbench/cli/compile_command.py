@@ -12,7 +12,7 @@ from workbench.cli.stacks import WorkPath, at_one_look, compile_options, find, f
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.compiled import CompiledStack, CompileInputs
 
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     metavar="REVISION",
     help="with --all: compile only stacks that changes since this revision touch",
 )
-@click.option("--force", is_flag=True, help="with --all: compile what is up to date as well")
+@click.option("--force", is_flag=True, help="with --all: also compile what is up to date")
 @click.option(
     "--scheduler", default="", metavar="ADDRESS", help="with --all: run on the workers of this dask scheduler"
 )

@@ -16,7 +16,7 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compile_all import Batch, Outcome
     from workbench.engine.compiled import CompileInputs

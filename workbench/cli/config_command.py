@@ -14,7 +14,7 @@ from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.cube_conflicts import Conflict
     from workbench.project import Finding
@@ -127,7 +127,7 @@ def diff(
 @format_option("table", "json", "yaml")
 @click.pass_obj
 def check(context: Context, globs: tuple[str, ...], workdir: Path | None, format_: str) -> None:
-    """Show what dimensions contradict each other in, and stacks that do not list baselines as declared.
+    """Show where dimensions contradict each other, and which stacks do not list baselines as declared.
 
     GLOB is over project/stack, such as '*/prod'; nothing means all stacks. Nothing is evaluated.
 

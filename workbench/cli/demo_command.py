@@ -20,7 +20,7 @@ from workbench.present.text import Span, Tone
 from workbench.words import counted
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.cli.practice import Practice
     from workbench.engine.compiled import CompileInputs

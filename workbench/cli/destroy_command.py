@@ -22,7 +22,7 @@ from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.engine.plan import Plan
 
@@ -58,7 +58,7 @@ def command(
     adopt: bool,
     reason: str,
 ) -> None:
-    """Take away everything the stack has, on its clusters and in Terraform, after asking for the phrase.
+    """Delete everything the stack has, on its clusters and in Terraform, after asking for the phrase.
 
     Needs no configuration that compiles. Protected stacks are refused.
 

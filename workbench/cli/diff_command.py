@@ -22,7 +22,7 @@ from workbench.cli.stacks import (
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.changes import StackDiff
 

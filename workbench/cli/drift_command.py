@@ -27,7 +27,7 @@ from workbench.words import few
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.drift import Adoption, StackDrift
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=1),
     default=None,
     metavar="SECONDS",
-    help="look again so often, and print what is new, until ^C",
+    help="look again at this interval, and print what is new, until ^C",
 )
-@click.option("--revert", is_flag=True, help="plan and apply what takes the drift of one stack back, and nothing else")
-@click.option("--take-away", is_flag=True, help="with --revert: take away what people put into live objects as well")
-@click.option("--adopt", is_flag=True, help="print a patch that makes the KCL of one stack say what is live")
+@click.option("--revert", is_flag=True, help="plan and apply what reverts the drift of one stack, and nothing else")
+@click.option("--take-away", is_flag=True, help="with --revert: also remove fields that people added to live objects")
+@click.option("--adopt", is_flag=True, help="print a patch that adopts the live values in the KCL of one stack")
 @click.option("--write", is_flag=True, help="with --adopt: write the files instead")
 @click.option("-y", "--yes", is_flag=True, help="with --revert: do not ask; protected stacks need --confirm as well")
 @click.option("--confirm", default="", metavar="PHRASE", help="with --revert: confirm with the phrase of the plan")

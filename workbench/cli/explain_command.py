@@ -12,7 +12,7 @@ from workbench.cli.stacks import at_one_look, compile_options, find, inputs, wor
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.compiled import CompiledStack
 
 
@@ -33,7 +33,7 @@ def command(
     settings: tuple[str, ...],
     workdir: Path | None,
 ) -> None:
-    """Say which KCL lines set a field.
+    """Show which KCL lines set a field.
 
     RESOURCE is an id or Kind/name; PATH is written as in spec.template.spec.containers[name=web].image.
     """

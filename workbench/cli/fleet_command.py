@@ -16,7 +16,7 @@ from workbench.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.present.fleet import Entry
@@ -31,7 +31,7 @@ _ORDERS = ("stack", "health", "sync", "drift", "release", "owner", "env", "seen"
 @click.argument("globs", nargs=-1, metavar="[GLOB]...")
 @click.option("--sort", "order", type=click.Choice(_ORDERS), default="health", show_default=True, help="order by this")
 @click.option("--reverse", is_flag=True, help="order the other way round")
-@click.option("--group", type=click.Choice(_ORDERS[:-1]), default=None, help="put together what is alike in a column")
+@click.option("--group", type=click.Choice(_ORDERS[:-1]), default=None, help="merge equal cells of a column")
 @click.option("--trouble", is_flag=True, help="show only stacks in trouble")
 @compile_options
 @workdir_option

@@ -13,7 +13,7 @@ from workbench.cli.stacks import NO_STACKS, WorkPath, compile_options, format_op
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.impact import ImpactReport
 
 

@@ -16,7 +16,7 @@ from workbench.exit_codes import ExitCode
 from workbench.words import few
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.intake.values import FirstPlan, Intake
     from workbench.session import Session
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group("import")
 def command() -> None:
-    """Write KCL for what exists already, so that the first plan is empty.
+    """Write KCL for existing objects, so that the first plan is empty.
 
     A new stack is made, in a project that is new or there. Nothing is overwritten, no secret is written to a file, and
     what is written was compiled before, to exactly the objects that were taken in.
@@ -63,7 +63,7 @@ def _of_files(function: Command) -> Command:
 @command.command("live")
 @click.option("--cluster", required=True, metavar="NAME", help="read this cluster of clusters.yaml")
 @click.option("--namespace", required=True, metavar="NAME", help="read this namespace")
-@click.option("--with-namespace", is_flag=True, help="take in the Namespace itself too")
+@click.option("--with-namespace", is_flag=True, help="import the Namespace itself too")
 @click.option("--no-plan", is_flag=True, help="do not make the first plan")
 @_shared
 @click.pass_context
@@ -80,7 +80,7 @@ def live(
     workdir: Path | None,
     format_: str,
 ) -> None:
-    """Write a stack that says what is live in a namespace.
+    """Write a stack for the live objects of a namespace.
 
     Left out is what comes by itself: what an object owns, what the server puts into every namespace, tokens, records of
     tools. Taken away is what the server filled in. Outside of a repository one is made here, and NAME of --cluster is a

@@ -13,7 +13,7 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
 
 _COLUMNS = (
     Column("Stack"),

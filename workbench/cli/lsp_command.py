@@ -17,7 +17,7 @@ from workbench.cli.stacks import compile_options, inputs, workdir_option
 
 if TYPE_CHECKING:
     from runtimes.base import FieldPath
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.project import Stack
     from workbench.session import Session
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 @click.command("lsp")
 @click.option("--stdio", is_flag=True, help="serve over standard input and output, which is the only way there is")
-@click.option("--live", is_flag=True, help="ask clusters what they have of what a line decides, and tell it beside")
+@click.option(
+    "--live",
+    is_flag=True,
+    help="ask clusters for the live values of fields that a line decides, and show them beside it",
+)
 @compile_options
 @workdir_option
 @click.pass_context
@@ -37,7 +41,7 @@ def command(
     settings: tuple[str, ...],
     workdir: Path | None,
 ) -> None:
-    """Serve an editor as `kcl lsp` does, and tell it what lines do in the stacks of the repository.
+    """Serve an editor as `kcl lsp` does, and report what lines do in the stacks of the repository.
 
     Stacks are compiled while nobody types, with the unsaved texts of the editor. Nothing is written, and no cluster is
     asked anything without `--live`.

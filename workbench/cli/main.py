@@ -12,21 +12,20 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from kcl.records import dataclass, field, replace
+from workbench.cli.context import Context, installed_version
 from workbench.cli.output import Output
 from workbench.cli.signals import ending_like_interrupt
 from workbench.cli.stacks import LIMITS, limits_options
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.session import Session
-    from workbench.settings import Settings
+    pass
 
 _COMMANDS = {
     "ls": "list projects, stacks and components",
@@ -35,30 +34,30 @@ _COMMANDS = {
     "diff": "show what an apply would change live, with the source line behind every field",
     "impact": "show which stacks, resources and fields a change of files affects",
     "ci": "write the impact of a change for a pull request: a summary and annotations",
-    "drift": "show what others changed or deleted live, over many stacks; take it back or take it over",
-    "policy": "show what of stacks the policies of the repository do not put up with",
+    "drift": "show what others changed or deleted live, over many stacks; revert it or adopt it",
+    "policy": "show which stacks violate the policies of the repository",
     "plan": "show what would be done, in which order, bound to what is live now",
     "apply": "apply the configuration, and watch it become ready",
     "rollout": "roll a change out in stages and batches, and halt where it is not healthy",
-    "rollback": "give a stack again what a release of it had, by a plan of its own",
+    "rollback": "return a stack to an earlier release, by a plan of its own",
     "destroy": "delete everything that a stack has",
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "show which lines set a field of a resource",
     "config": "show what stacks are configured with, over sites, tenants and environments",
     "outputs": "show what a stack gives to others, as it is now",
-    "new": "make a project, stack or component after one that is there",
-    "import": "write KCL for what exists already, live or in manifests, so that the first plan is empty",
-    "update": "bring images to what registries have, by the policies of the repository",
+    "new": "create a project, stack or component as a copy of an existing one",
+    "import": "write KCL for existing objects, live or in manifests, so that the first plan is empty",
+    "update": "update images to newer tags, by the policies of the repository",
     "set": "set fields of a resource at the lines that decide them, and prove it",
     "migrate": "bring KCL of 2023 to today's language, and prove that no stack changes",
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
     "audit": "list what was written to clusters: by whom, from where, and how it ended",
-    "release": "list, show and compare the releases of stacks, and what hinders the next one",
-    "state": "look at the state of Terraform resources, move it to another backend, unlock it",
+    "release": "list, show and compare the releases of stacks, and what blocks the next one",
+    "state": "show the state of Terraform resources, move it to another backend, unlock it",
     "trust": "decide what a repository may use on this machine",
     "lsp": "serve an editor: what lines do in which stacks",
     "plugins": "list and trust the Python functions that the KCL of the repository may call",
-    "serve": "answer programs: the verbs and the official KCL service, as JSON-RPC",
+    "serve": "serve programs: the verbs and the official KCL service, as JSON-RPC",
     "keys": "list what every key of the screens does, or show what the terminal sends for one",
     "cache": "inspect and clear the cache of the KCL compiler",
     "sandbox": "serve embedded clusters to practise on",
@@ -116,77 +115,11 @@ class Verbs(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@dataclass(slots=True)
-class Context:
-    """What every command gets: where to work, how to print."""
-
-    work_dir: Path
-    kubeconfig: str | None
-    output: Output
-    is_untrusted: bool | None = None
-    writable: tuple[str, ...] = ()
-    style: bool = True
-    limits: Mapping[str, Any] = field(default_factory=dict)
-    """What the command line says of the limits of evaluations: fields of an `Allowance`."""
-    is_ascii: bool = False
-    has_mouse: bool = True
-    _settings: Settings | None = field(default=None, repr=False)
-
-    @property
-    def settings(self) -> Settings:
-        from workbench.settings import Settings
-
-        if self._settings is None:
-            settings = Settings.load()
-            settings = replace(settings, allowance=replace(settings.allowance, **self.limits))
-            if self.is_ascii:
-                settings = replace(settings, is_ascii=True)
-            if not self.has_mouse:
-                settings = replace(settings, has_mouse=False)
-            if self.kubeconfig:
-                settings = replace(settings, kubeconfig=self.kubeconfig)
-            if self.is_untrusted is not None:
-                settings = replace(settings, is_untrusted=self.is_untrusted)
-            if self.writable:
-                settings = replace(settings, writable=(*settings.writable, *self.writable))
-            self._settings = settings
-        return self._settings
-
-    def base(self, workdir: Path | None) -> Path:
-        """Returns the folder where all relative paths of the command line start: `-w`, else where one stands."""
-        return self.work_dir / workdir if workdir else self.work_dir
-
-    def open(self, path: Path | None = None, *, workdir: Path | None = None) -> Session:
-        """Opens the repository of a folder; `workdir` is the command's own `-w`."""
-        from workbench.session import Session
-
-        base = self.base(workdir)
-        settings = self.settings
-        if self.kubeconfig:
-            named = (str(base / each) for each in self.kubeconfig.split(os.pathsep) if each)
-            settings = replace(settings, kubeconfig=os.pathsep.join(named))
-        session = Session.open(path or base, settings=settings)
-        session.origin = "cli"
-        if session.trust.untrusted:
-            left_out = "Terraform, plugins and, unless requested, clusters are left out"
-            self.output.talk(f"this repository is untrusted, as {session.trust.untrusted}: {left_out}")
-        return session
-
-
 def _here() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
         raise click.UsageError("the folder you stand in is gone. Go to another, or use --workdir.") from None
-
-
-def installed_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("konfig-workbench")
-    except PackageNotFoundError:
-        return "0 (not installed)"
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -14,7 +14,7 @@ from workbench.words import counted
 
 if TYPE_CHECKING:
     from kcl.tools.migrate import Outcome
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.migration import Migration
     from workbench.project import Stack
     from workbench.session import Session

@@ -13,7 +13,7 @@ import click
 from workbench.cli.stacks import Command, format_option, limits_options, workdir_option
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.copying import Created
     from workbench.project import Component, Project
     from workbench.session import Session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group("new")
 def command() -> None:
-    """Make a project, stack or component after one that is there.
+    """Create a project, stack or component as a copy of an existing one.
 
     It is compiled before anything is written, and refused where two stacks would have the same objects. On a terminal
     what is not given is asked for.
@@ -42,7 +42,9 @@ def _shared(function: Command) -> Command:
 @command.command("project")
 @click.argument("name", default="")
 @click.option("--like", default="", metavar="PROJECT", help="copy this project")
-@click.option("--folder", default="", metavar="PATH", help="make it here, below the root; by default beside the other")
+@click.option(
+    "--folder", default="", metavar="PATH", help="create it here, below the root; by default beside the other"
+)
 @click.option("--stack", "stacks", multiple=True, metavar="NAME", help="copy this stack only; may be repeated")
 @_shared
 @click.pass_context
@@ -56,7 +58,7 @@ def project(
     workdir: Path | None,
     format_: str,
 ) -> None:
-    """Make a project after another: its base and its stacks, with its name where the other's stood."""
+    """Create a project as a copy of another: its base and its stacks, under the new name."""
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
     name, like = _asked("name of the project", name), _asked("project to copy", like)
@@ -73,7 +75,7 @@ def project(
 def stack(
     ctx: click.Context, name: str, like: str, namespace: str, dry_run: bool, workdir: Path | None, format_: str
 ) -> None:
-    """Make a stack beside another, in the same project."""
+    """Create a stack as a copy of another, in the same project."""
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
     name, like = _asked("name of the stack", name), _asked("stack to copy, as project/stack", like)
@@ -103,7 +105,7 @@ def site(ctx: click.Context, name: str, dry_run: bool, workdir: Path | None, for
 @_shared
 @click.pass_context
 def component(ctx: click.Context, name: str, like: str, dry_run: bool, workdir: Path | None, format_: str) -> None:
-    """Make a component after another, in the same project, for all its stacks."""
+    """Create a component as a copy of another, in the same project, for all its stacks."""
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
     name, like = _asked("name of the component", name), _asked("component to copy, as project/component", like)

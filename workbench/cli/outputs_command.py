@@ -12,7 +12,7 @@ from workbench.cli.stacks import find, format_option, workdir_option
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.outputs import StackOutputs
 
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @format_option("table", "json", "yaml")
 @click.pass_context
 def command(ctx: click.Context, stack: str, workdir: Path | None, format_: str) -> None:
-    """Show what a stack gives to others: each output as it is now, secrets masked, and where it is from.
+    """Show the outputs of a stack: their present values, secrets masked, and where each comes from.
 
     Exit code: 0 all are known; 1 one is not, or what the stack gives can't be read.
     """

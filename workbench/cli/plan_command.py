@@ -28,7 +28,7 @@ from workbench.cli.stacks import (
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.plan import Plan
 
 
@@ -76,7 +76,7 @@ def command(
     skip: tuple[str, ...],
     replace: tuple[str, ...],
 ) -> None:
-    """Show what would be done, in which order, and what stands in the way. Nothing is changed.
+    """Show what would be done, in which order, and what blocks it. Nothing is changed.
 
     GLOB, or --stacks, makes one plan over many stacks, such as 'shop/*' or 'payments/*/prod'.
 

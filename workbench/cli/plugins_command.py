@@ -11,7 +11,7 @@ from workbench.cli.stacks import workdir_option
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.project.plugins import AllowedPlugin
     from workbench.session import Session
 

@@ -12,7 +12,7 @@ from workbench.cli.stacks import NO_STACKS, compile_options, format_option, inpu
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.policy.findings import Judgement
     from workbench.project.policy import PolicyFile, Waiver
@@ -35,9 +35,9 @@ def command(
     workdir: Path | None,
     format_: str,
 ) -> None:
-    """Judge what stacks say by the policies of the repository, without asking any cluster.
+    """Check stacks against the policies of the repository, without contacting a cluster.
 
-    GLOB is over project/stack, such as '*/prod'; nothing means all stacks. Policies about plans are asked by wb plan.
+    GLOB is over project/stack, such as '*/prod'; nothing means all stacks. Policies about plans are checked by wb plan.
 
     Exit code: 0 nothing is against a policy, 1 something is, 3 it is not known of some stack.
     """
@@ -90,7 +90,7 @@ def _print(output: Output, judged: tuple[Judgement, ...], root: Path, format_: s
 def _print_sarif(
     output: Output, judged: tuple[Judgement, ...], session: Session, files: tuple[PolicyFile, ...]
 ) -> None:
-    from workbench.cli.main import installed_version
+    from workbench.cli.context import installed_version
     from workbench.present import sarif
     from workbench.project import checkout
 

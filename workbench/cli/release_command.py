@@ -24,7 +24,7 @@ from workbench.project import WorkbenchError
 from workbench.words import few
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.release import Release
     from workbench.engine.release_changes import ReleaseChanges
     from workbench.project import Stack
@@ -138,7 +138,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
 @workdir_option
 @click.pass_obj
 def show(context: Context, stack: str, revision: int | None, workdir: Path | None) -> None:
-    """Show one release: what became of every resource in it."""
+    """Show one release: the outcome of every resource in it."""
     from workbench.present import clusters
     from workbench.present.releases import note
 
@@ -286,7 +286,7 @@ def move(context: Context, former: Path, workdir: Path | None) -> None:
 @reason_option
 @click.pass_obj
 def forget(context: Context, stack: str, cluster: str, workdir: Path | None, reason: str) -> None:
-    """Forget what a stack has in a cluster that is gone for good; deletes nothing anywhere."""
+    """Forget the objects of a stack in a cluster that no longer exists; deletes nothing anywhere."""
 
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
@@ -302,13 +302,16 @@ def forget(context: Context, stack: str, cluster: str, workdir: Path | None, rea
 @command.command("unlock")
 @click.argument("stack", default="", metavar="[STACK]")
 @click.option(
-    "--holder", default="", metavar="HOLDER", help="take the lock from this holder, as it is named without the option"
+    "--holder",
+    default="",
+    metavar="HOLDER",
+    help="break the lock of this holder, named as the command without this option shows it",
 )
 @workdir_option
 @reason_option
 @click.pass_obj
 def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reason: str) -> None:
-    """Say who holds a stack in its clusters, or the bucket, and take that lock away from a process that is gone."""
+    """Show who holds the lock of a stack, in its clusters or the bucket, and break the lock of a dead process."""
 
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason

@@ -26,7 +26,7 @@ from workbench.cli.stacks import (
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.engine.plan import Plan
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="return to this release; default: the last good one before the current one",
 )
-@click.option("--of", "run", default="", metavar="RUN", help="take back what this run over many stacks did to them")
+@click.option("--of", "run", default="", metavar="RUN", help="roll back what this run did to its stacks")
 @many_options
 @compile_options
 @cluster_option
@@ -84,7 +84,7 @@ def command(
     skip: tuple[str, ...],
     reason: str,
 ) -> None:
-    """Give a stack again what a release of it had, after asking; then watch it become ready.
+    """Return a stack to an earlier release, after asking; then watch it become ready.
 
     The record is followed, not the KCL of today, and what came after the release is deleted.
 

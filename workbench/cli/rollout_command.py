@@ -26,7 +26,7 @@ from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.errors import Locked
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.engine.rollout.planned import PlannedRollout
     from workbench.engine.rollout.progress import Progress
     from workbench.engine.rollout.values import Stage
-    from workbench.release.known_rollouts import Found, Known
+    from workbench.release.rollout_listing import RolloutEntry, RolloutListing
     from workbench.session import Session
 
 
@@ -136,7 +136,7 @@ def resume(
     workdir: Path | None,
     reason: str,
 ) -> None:
-    """Go on with a rollout that was paused, halted or stopped, from the batch it is in, on whatever machine.
+    """Resume a rollout that was paused, halted or stopped, from the batch it is in, on any machine.
 
     Options and settings have to be those it was started with. While somebody else carries it out, or may do so, it is
     refused: who is gone without a word is given up a minute after it was last heard.
@@ -168,7 +168,7 @@ def resume(
 @reason_option
 @click.pass_context
 def approve(ctx: click.Context, id_: str, stage: str, workdir: Path | None, reason: str) -> None:
-    """Say that a stage may begin. Who said so, and why, is recorded."""
+    """Approve the start of a stage. Who approved it, and why, is recorded."""
     from workbench.engine.rollout.values import Ask
 
     _ask(ctx, id_, Ask.APPROVE, workdir, reason, stage)
@@ -180,7 +180,7 @@ def approve(ctx: click.Context, id_: str, stage: str, workdir: Path | None, reas
 @reason_option
 @click.pass_context
 def pause(ctx: click.Context, id_: str, workdir: Path | None, reason: str) -> None:
-    """Have a rollout stop after the batch it is in, from whichever machine."""
+    """Pause a rollout after the batch it is in, from any machine."""
     from workbench.engine.rollout.values import Ask
 
     _ask(ctx, id_, Ask.PAUSE, workdir, reason)
@@ -192,7 +192,7 @@ def pause(ctx: click.Context, id_: str, workdir: Path | None, reason: str) -> No
 @reason_option
 @click.pass_context
 def abort(ctx: click.Context, id_: str, workdir: Path | None, reason: str) -> None:
-    """Never go on with a rollout; what it did stays, and can be rolled back."""
+    """Abort a rollout for good; what it applied stays, and can be rolled back."""
     from workbench.engine.rollout.values import Ask
 
     _ask(ctx, id_, Ask.ABORT, workdir, reason)
@@ -213,7 +213,7 @@ def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> 
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
 
-    async def look() -> Known:
+    async def look() -> RolloutEntry:
         async with session:
             return await _named(session, id_)
 
@@ -231,7 +231,7 @@ def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> 
 @format_option("table", "json")
 @click.pass_context
 def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
-    """List the rollouts of the repository, from whichever machine, the newest first.
+    """List the rollouts of the repository, of all machines, newest first.
 
     Exit code: 0 all of them; 1 one of them can't be read, or a place that may have others did not answer.
     """
@@ -241,7 +241,7 @@ def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
     output = context.output
     session = context.open(workdir=workdir)
 
-    async def look() -> Found:
+    async def look() -> RolloutListing:
         async with session:
             return await session.rollouts()
 
@@ -280,13 +280,16 @@ def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
 @command.command("unlock")
 @click.argument("id_", metavar="[ID]", default="")
 @click.option(
-    "--holder", default="", metavar="HOLDER", help="take it from this holder, as it is named without the option"
+    "--holder",
+    default="",
+    metavar="HOLDER",
+    help="break the lock of this holder, named as the command without this option shows it",
 )
 @workdir_option
 @reason_option
 @click.pass_context
 def unlock(ctx: click.Context, id_: str, holder: str, workdir: Path | None, reason: str) -> None:
-    """Say who carries a rollout out, and take it from a process that is gone, without waiting for its lock to end."""
+    """Show who runs a rollout, and break the lock of a dead process without waiting for it to expire."""
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
@@ -328,7 +331,7 @@ def rollback(
     timeout: float | None,
     reason: str,
 ) -> None:
-    """Give the stacks of a rollout again what they had before it, the last one first; the rollout is aborted.
+    """Return the stacks of a rollout to what they had before it, the last one first; the rollout is aborted.
 
     Each stack is rolled back by a plan of its own, which asks as wb rollback does.
 
@@ -342,7 +345,7 @@ def rollback(
     output = context.output
     session = context.open(workdir=workdir)
 
-    async def look() -> Known:
+    async def look() -> RolloutEntry:
         async with session:
             return await _named(session, id_)
 
@@ -388,7 +391,7 @@ def rollback(
     output.talk(Span("all stacks of the rollout have again what they had before it", Tone.GOOD))
 
 
-async def _named(session: Session, id_: str) -> Known:
+async def _named(session: Session, id_: str) -> RolloutEntry:
     """Returns the rollout of that id, else the only one that goes on, else the newest.
 
     Raises `ReleaseFailure`, also where a place that may have others does not answer: it would be a guess then.
@@ -396,7 +399,7 @@ async def _named(session: Session, id_: str) -> Known:
     from workbench.engine.errors import ReleaseFailure
 
     if id_:
-        return await session.known_rollout(id_)
+        return await session.find_rollout(id_)
     found = await session.rollouts()
     for place, error in found.silent.items():
         raise ReleaseFailure(
@@ -416,7 +419,7 @@ async def _named(session: Session, id_: str) -> Known:
     return newest
 
 
-def _carried_out(known: Known) -> Locked:
+def _carried_out(known: RolloutEntry) -> Locked:
     from workbench.engine.errors import Locked
 
     assert known.runner is not None, "who asks has looked"
@@ -435,11 +438,11 @@ def _ask(ctx: click.Context, id_: str, what: object, workdir: Path | None, reaso
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
 
-    async def ask() -> Known:
+    async def ask() -> RolloutEntry:
         async with session:
             known = await _named(session, id_)
             at = await session.ask_rollout(known.id, what, stage=stage)
-            return replace(await session.known_rollout(known.id), progress=at)
+            return replace(await session.find_rollout(known.id), progress=at)
 
     shown = present.Shown(anyio.run(ask), datetime.now(UTC))
     output = context.output
@@ -465,7 +468,7 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
     from workbench.engine.rollout.execute import Picture
     from workbench.engine.rollout.values import BatchBegan
     from workbench.present import rollout as present
-    from workbench.release.known_rollouts import Known
+    from workbench.release.rollout_listing import RolloutEntry
 
     stages: Sequence[Stage] = ()
     was_stopped = False
@@ -493,7 +496,7 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
             return await session.rollout_progress(id_)
 
     at = loop.outcome(carry)
-    ended = present.Shown(Known(at, ""), datetime.now(UTC))
+    ended = present.Shown(RolloutEntry(at, ""), datetime.now(UTC))
     output.line(present.headline(ended))
     for each in present.next_steps(ended):
         output.talk(f"{output.glyphs.arrow} {each}")

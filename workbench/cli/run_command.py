@@ -14,7 +14,7 @@ from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.recovery.hosts import Acceptance

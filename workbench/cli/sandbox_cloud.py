@@ -17,7 +17,7 @@ from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
     from runtimes.sandbox.provider import Cloud
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

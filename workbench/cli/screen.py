@@ -15,7 +15,7 @@ from workbench.present.text import Span, Tone
 from workbench.words import counted
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.tui.app import WorkbenchApp
 
 _TERMINAL_SECONDS: Final = 1.0

@@ -16,7 +16,7 @@ import click
 from workbench.cli.stacks import WorkPath, workdir_option
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.serving.calls import Calls
     from workbench.serving.verbs import Allowed
     from workbench.session import Session
@@ -58,10 +58,10 @@ def command(
     show_secrets: bool,
     workdir: Path | None,
 ) -> None:
-    """Answer programs: the verbs of the workbench and the official KCL service, as JSON-RPC 2.0.
+    """Serve programs: the verbs of the workbench and the official KCL service, as JSON-RPC 2.0.
 
     Over loopback it prints one line of JSON, where it listens and where the token is, and serves until ^C. Nothing is
-    written unless an option allows it. With --web it answers people: the screens, to look at in a browser here.
+    written unless an option allows it. With --web it serves people: the screens, to look at in a browser here.
     """
     if stdio and (port or token_file):
         raise click.UsageError("--stdio has no port and no token: its client is whoever started it")

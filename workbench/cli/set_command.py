@@ -13,7 +13,7 @@ from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.impact import ImpactReport
     from workbench.engine.setting import FieldSet

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.project import KonfigTree, Stack
@@ -181,7 +181,7 @@ def replace_option(function: Command) -> Command:
 
 def take_away_option(function: Command) -> Command:
     return click.option(
-        "--take-away", is_flag=True, help="take away what people put into live objects and the configuration has not"
+        "--take-away", is_flag=True, help="remove fields that people added to live objects and that are not configured"
     )(function)
 
 

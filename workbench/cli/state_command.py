@@ -13,17 +13,17 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from runtimes.base import StateMove
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.engine.compiled import CompileInputs
-    from workbench.engine.kept_state import KeptResource, KeptState
     from workbench.engine.plan import Plan
+    from workbench.engine.state_listing import StateListing, StateResource
     from workbench.project import Stack
     from workbench.session import Session
 
 
 @click.group("state")
 def command() -> None:
-    """Look at the state of a stack's Terraform resources, move it, unlock it, have it forget something."""
+    """Show the state of a stack's Terraform resources, move it, unlock it, remove resources from it."""
 
 
 @command.command("list")
@@ -40,20 +40,20 @@ def list_(
     workdir: Path | None,
     format_: str,
 ) -> None:
-    """List what the state has, and what is configured and not in it."""
-    from workbench.present import kept_state
+    """List the resources in the state, and configured ones that are not in it."""
+    from workbench.present import state_listing
 
     session, found = find(context, stack, workdir)
     state = _read(session, found, inputs(options, settings))
     match format_:
         case "json":
-            context.output.json(kept_state.document(state))
+            context.output.json(state_listing.document(state))
         case "yaml":
-            context.output.yaml(kept_state.document(state))
+            context.output.yaml(state_listing.document(state))
         case _:
             if state.resources:
-                context.output.table(kept_state.COLUMNS, kept_state.rows(state))
-            context.output.lines(kept_state.summary(state, context.output.glyphs))
+                context.output.table(state_listing.COLUMNS, state_listing.rows(state))
+            context.output.lines(state_listing.summary(state, context.output.glyphs))
     if state.is_doubtful:
         click.get_current_context().exit(ExitCode.DIFF_FAILED)
 
@@ -74,19 +74,19 @@ def show(
     workdir: Path | None,
     format_: str,
 ) -> None:
-    """Show all that the state has of one resource: an id, TYPE/NAME or terraform's own address of it."""
-    from workbench.present import kept_state
+    """Show everything the state has of one resource: an id, TYPE/NAME or terraform's own address of it."""
+    from workbench.present import state_listing
 
     session, found = find(context, stack, workdir)
     state = _read(session, found, inputs(options, settings))
     chosen = state.find(resource)
     match format_:
         case "json":
-            context.output.json(kept_state.document(state, chosen))
+            context.output.json(state_listing.document(state, chosen))
         case "yaml":
-            context.output.yaml(kept_state.document(state, chosen))
+            context.output.yaml(state_listing.document(state, chosen))
         case _:
-            context.output.lines(kept_state.lines(chosen))
+            context.output.lines(state_listing.lines(chosen))
 
 
 @command.command("migrate")
@@ -105,12 +105,12 @@ def migrate(
     yes: bool,
     reason: str,
 ) -> None:
-    """Move the state from where it was to the backend that the stack names now."""
+    """Move the state to the backend that the stack names now."""
     import anyio
 
     from workbench.cli.applying import phrase_for
     from workbench.engine.plan import Confirmation, Level
-    from workbench.present import kept_state
+    from workbench.present import state_listing
 
     context: Context = ctx.obj
     session, found = find(context, stack, workdir)
@@ -124,13 +124,13 @@ def migrate(
     ):
         ctx.exit(ExitCode.REFUSED)
 
-    async def run() -> tuple[KeptState, StateMove]:
+    async def run() -> tuple[StateListing, StateMove]:
         async with session:
             return await session.move_state(found, given)
 
     state, moved = anyio.run(run)
     context.output.line(Span("it was there already" if moved.was_there else "moved", Tone.GOOD))
-    context.output.lines(kept_state.summary(state, context.output.glyphs))
+    context.output.lines(state_listing.summary(state, context.output.glyphs))
     if moved.backup is not None:
         context.output.talk(f"as it was: {moved.backup}")
 
@@ -157,7 +157,7 @@ def forget(
     dry_run: bool,
     reason: str,
 ) -> None:
-    """Take resources out of the state and leave them where they are: nothing here manages them any more.
+    """Remove resources from the state and leave them where they are: they are no longer managed here.
 
     RESOURCE is an id, TYPE/NAME or terraform's own address of it. The state is copied first.
 
@@ -168,21 +168,21 @@ def forget(
 
     from workbench.cli.applying import apply_made
     from workbench.cli.progress import while_asking
-    from workbench.present import kept_state
+    from workbench.present import state_listing
 
     context: Context = ctx.obj
     output = context.output
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
 
-    async def make() -> tuple[Plan, tuple[KeptResource, ...]]:
+    async def make() -> tuple[Plan, tuple[StateResource, ...]]:
         async with session, while_asking(session, output):
             return await session.plan_forget(found, resources, inputs(options, settings), still_declared=still_declared)
 
     made, chosen = anyio.run(make)
     code = apply_made(session, made, output, confirm=confirm, dry_run=dry_run, watch=False)
     if not dry_run and code in (ExitCode.OK, ExitCode.PARTIAL):
-        output.lines(kept_state.forgotten(chosen))
+        output.lines(state_listing.forgotten(chosen))
     if not dry_run and (copy := session.state_before_forgetting(found)) is not None and code is not ExitCode.REFUSED:
         output.talk(f"the state as it was: {copy}")
     ctx.exit(code)
@@ -204,7 +204,7 @@ def unlock(
     workdir: Path | None,
     reason: str,
 ) -> None:
-    """Take a lock of the backend away whose holder is gone. LOCK is the id that a refused plan names."""
+    """Break a lock of the backend whose holder is gone. LOCK is the id that a refused plan names."""
     import anyio
 
     session, found = find(context, stack, workdir)
@@ -219,10 +219,10 @@ def unlock(
     context.output.line(Span("unlocked: ", Tone.GOOD), found.name)
 
 
-def _read(session: Session, found: Stack, given: CompileInputs) -> KeptState:
+def _read(session: Session, found: Stack, given: CompileInputs) -> StateListing:
     import anyio
 
-    async def run() -> KeptState:
+    async def run() -> StateListing:
         async with session:
             return await session.state(found, given)
 

@@ -13,9 +13,9 @@ from workbench.cli.stacks import WorkPath, compile_options, format_option, input
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
-    from workbench.cli.wanted import Unknown
+    from workbench.cli.trust_listing import Unknown
     from workbench.engine.spec import Spec
     from workbench.local import Trusted
     from workbench.session import Session
@@ -36,11 +36,11 @@ def command() -> None:
 @format_option("table", "json")
 @click.pass_context
 def list_(ctx: click.Context, stacks: tuple[str, ...], workdir: Path | None, format_: str) -> None:
-    """List what the repository wants, whether it is trusted and by whom, and what is trusted and wanted no more.
+    """List what the repository requests, whether it is trusted and by whom, and trust that is no longer needed.
 
     Compiles the stacks, or those named, to find their Terraform providers. Starts nothing else, and asks nobody.
     """
-    from workbench.cli.wanted import Unknown
+    from workbench.cli.trust_listing import Unknown
     from workbench.trust import Standing
 
     context: Context = ctx.obj
@@ -60,7 +60,7 @@ def list_(ctx: click.Context, stacks: tuple[str, ...], workdir: Path | None, for
 
 
 async def _wanted(session: Session, names: Sequence[str]) -> list[Standing | Unknown]:
-    from workbench.cli.wanted import wanted
+    from workbench.cli.trust_listing import wanted
 
     async with session:
         stacks = [session.select(each) for each in names] if names else list(session.tree().stacks())
@@ -141,7 +141,7 @@ def _said(by: str, since: str) -> str:
 @revoke_option
 @click.pass_context
 def repository(ctx: click.Context, workdir: Path | None, revoke: bool) -> None:
-    """Take this checkout for your own, though it belongs to another user or is a pull request.
+    """Trust this checkout as your own, though it belongs to another user or is a pull request.
 
     Of a pull request one commit is trusted: the next one has to be trusted again. Plugins, providers and backends are
     still asked for one by one.
@@ -212,7 +212,7 @@ def provider(
     A change of source, version, settings or of the checksums in the repository has to be trusted again.
     """
     from runtimes.base import ProviderUse
-    from workbench.cli.wanted import providers_of
+    from workbench.cli.trust_listing import providers_of
     from workbench.project import ProjectError
     from workbench.trust import providers
 

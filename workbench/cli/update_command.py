@@ -13,7 +13,7 @@ from workbench.cli.stacks import format_option, limits_options, workdir_option
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.session import Session
     from workbench.session.updating import StackUpdate
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group("update")
 def command() -> None:
-    """Bring the repository to what is there meanwhile."""
+    """Update the repository to newer versions of what it names."""
 
 
 @command.command("images")
@@ -46,7 +46,7 @@ def images(
     workdir: Path | None,
     format_: str,
 ) -> None:
-    """Bring the images of stacks to the newest that the policies of images.yaml allow.
+    """Update the images of stacks to the newest that the policies of images.yaml allow.
 
     STACK is a glob over project/stack, or names one. The line that names an image is edited, in the stack's own files
     where that line decides stacks under another policy.

@@ -20,7 +20,7 @@ from workbench.cli.stacks import (
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
 
 
 @click.command("watch")

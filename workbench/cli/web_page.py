@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from workbench.cli.main import Context
+from workbench.cli.context import Context
 from workbench.cli.output import Output
 from workbench.cli.screen import ended, shown
 

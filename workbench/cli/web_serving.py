@@ -14,7 +14,7 @@ import anyio
 import click
 
 if TYPE_CHECKING:
-    from workbench.cli.main import Context
+    from workbench.cli.context import Context
 
 _IN_A_PATH = re.compile(r"[A-Za-z0-9_-]+")
 UntilStopped = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]

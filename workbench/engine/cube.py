@@ -51,7 +51,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CubeQuery:
     """A value: `group` is a variable or a resource, `path` leads below it."""
 
     group: str
@@ -142,7 +142,7 @@ def tree_paths(root: Path) -> frozenset[str] | None:
 
 
 def answers(
-    asked: Asked,
+    asked: CubeQuery,
     subjects: Mapping[int, Subject],
     failed: Sequence[tuple[Subject, Failed]],
     group: Group,
@@ -233,7 +233,7 @@ def _key(value: Any, step: str | int | ListKey) -> str | int | None:
             return next((number for number, each in every if step.matches(each)), None)
 
 
-def _none(asked: Asked, group: Group, names: Callable[[], Iterable[str]]) -> NoSuchValue:
+def _none(asked: CubeQuery, group: Group, names: Callable[[], Iterable[str]]) -> NoSuchValue:
     wanted = ".".join(_leading_names(asked.path))
     if not group:
         known = list(names())

@@ -28,7 +28,7 @@ from workbench.notebook.frames import where_values as where
 from workbench.present.drift_board import doubt_lines
 from workbench.present.glyphs import UNICODE
 from workbench.present.rollout import Shown
-from workbench.release.known_rollouts import Found
+from workbench.release.rollout_listing import RolloutListing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +195,7 @@ def _finding(found: PolicyFinding, root: Path) -> dict[str, Any]:
     }
 
 
-def rollouts(found: Found, now: datetime) -> pd.DataFrame:
+def rollouts(found: RolloutListing, now: datetime) -> pd.DataFrame:
     """One row a rollout, the newest first; those that can't be read, and places that did not answer, have `unknown`."""
     rows: list[Values] = [_rollout(Shown(each, now)) for each in found.known]
     rows += [{"id": each.id, "state": "unknown", "why": each.error.message} for each in found.unreadable]

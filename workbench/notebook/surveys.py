@@ -21,7 +21,7 @@ from workbench.present.glyphs import UNICODE
 from workbench.present.rows import Column, Row, Table
 from workbench.present.text import Line
 from workbench.project import Stack
-from workbench.release.known_rollouts import Found
+from workbench.release.rollout_listing import RolloutListing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ class Rollouts(Shown):
 
     name = "rollouts"
 
-    def __init__(self, found: Found, now: datetime) -> None:
+    def __init__(self, found: RolloutListing, now: datetime) -> None:
         self.value, self._now = found, now
 
     def __len__(self) -> int:

@@ -31,7 +31,7 @@ from workbench.present import durations, plan
 from workbench.present.glyphs import Glyphs
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.release.known_rollouts import Known
+from workbench.release.rollout_listing import RolloutEntry
 
 COLUMNS = (
     Column("Rollout"),
@@ -154,7 +154,7 @@ _ASKED: Mapping[Ask, str] = {
 class Shown:
     """A rollout as it is shown at a moment."""
 
-    known: Known
+    known: RolloutEntry
     now: datetime
 
     @property

@@ -12,7 +12,7 @@ from workbench.present.glyphs import Glyphs
 from workbench.present.rollout import Shown, phase_span
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.release.known_rollouts import Found
+from workbench.release.rollout_listing import RolloutListing
 
 COLUMNS = (
     Column("Rollout", most=12),
@@ -29,7 +29,7 @@ _NONE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 def rows(
-    found: Found, now: datetime, glyphs: Glyphs, labels: Mapping[str, Mapping[str, str]] = _NONE
+    found: RolloutListing, now: datetime, glyphs: Glyphs, labels: Mapping[str, Mapping[str, str]] = _NONE
 ) -> tuple[Row, ...]:
     """Returns a row for each, the newest first, keyed by its id; those that can't be read come first.
 
@@ -76,7 +76,7 @@ def batch_text(shown: Shown) -> str:
     return f"{following.stage.name} {following.number + 1}/{len(following.stage.batches)}"
 
 
-def doubt_lines(found: Found, glyphs: Glyphs) -> Iterator[Line]:
+def doubt_lines(found: RolloutListing, glyphs: Glyphs) -> Iterator[Line]:
     """Yields the places that may have other rollouts, and did not say so."""
     for place, error in found.silent.items():
         hint = Span(f"  {glyphs.arrow} {error.hint}" if error.hint else "", Tone.MUTED)
@@ -84,7 +84,7 @@ def doubt_lines(found: Found, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN), hint)
 
 
-def counts_line(found: Found, now: datetime, glyphs: Glyphs) -> Line:
+def counts_line(found: RolloutListing, now: datetime, glyphs: Glyphs) -> Line:
     """`4 rollouts: 1 running  1 halted  2 ended`"""
     shown = [Shown(each, now) for each in found.known]
     running = sum(each.is_running for each in shown)

@@ -16,7 +16,7 @@ from workbench.engine.errors import ReleaseFailure
 from workbench.engine.release import Phase, Release
 from workbench.release.contract import Entry
 from workbench.release.encoding import BrokenRecord
-from workbench.release.kept_rollouts import Claim
+from workbench.release.stored_rollouts import Claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,8 @@ PIECE_BYTES: Final = 700_000  # as base64 a request stays below 1 MiB, which som
 MOST_PIECES: Final = 64
 _FORMAT = 1
 _REVISION = re.compile(r"[1-9]\d{0,8}")
-_ABOUT, _RECORD = "about", "record"
+ABOUT: Final = "about"
+_RECORD: Final = "record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def pack(release: Release, place: Place, *, home: str = "", version: str = "") -
         name,
         TYPE,
         {**labels, PART: "cluster" if home else "whole"},
-        {_ABOUT: json.dumps(about).encode(), _RECORD: pieces[0]},
+        {ABOUT: json.dumps(about).encode(), _RECORD: pieces[0]},
         {
             "releases.workbench.konfig.io/repository": place.repository,
             "releases.workbench.konfig.io/phase": release.phase.value,
@@ -188,13 +189,18 @@ def _fail(why: str) -> Release:
     raise BrokenRecord(why)
 
 
-def _about(secret: StoredSecret) -> dict[str, Any]:
+def load_about(secret: StoredSecret, type_: str) -> Any:
+    """Returns the description in a record of this type; raises `BrokenRecord`, and `KeyError` or `ValueError`."""
     if secret.unreadable:
         raise BrokenRecord(f"cannot be read: {secret.unreadable}")
-    if secret.type != TYPE:
-        raise BrokenRecord(f"is of the type {secret.type[:60]!r}: this version reads {TYPE}")
+    if secret.type != type_:
+        raise BrokenRecord(f"is of the type {secret.type[:60]!r}: this version reads {type_}")
+    return load_json(secret.data[ABOUT])
+
+
+def _about(secret: StoredSecret) -> dict[str, Any]:
     try:
-        about = load_json(secret.data[_ABOUT])
+        about = load_about(secret, TYPE)
         if about["format"] != _FORMAT:
             raise BrokenRecord(f"has format {str(about['format'])[:20]}, this version reads {_FORMAT}")
         texts = (about["repository"], about["home"], about["sha256"])

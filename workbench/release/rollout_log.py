@@ -18,9 +18,9 @@ from workbench.engine.rollout.progress import Progress
 from workbench.engine.rollout.values import Record
 from workbench.release.contract import HeldLock, Overtaken
 from workbench.release.encoding import BrokenRecord
-from workbench.release.kept_rollouts import KeptRollouts
-from workbench.release.known_rollouts import broken
+from workbench.release.rollout_listing import broken
 from workbench.release.rollout_packing import StoredRollout, stands
+from workbench.release.stored_rollouts import StoredRollouts
 
 _PATIENCE_SECONDS = 20.0
 _PAUSE_SECONDS = 1.0
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class RolloutLog:
     """See `workbench.engine.rollout.execute.Log`. `lock` is held while it is used."""
 
-    def __init__(self, kept: KeptRollouts, id_: str, lock: HeldLock) -> None:
+    def __init__(self, kept: StoredRollouts, id_: str, lock: HeldLock) -> None:
         self._kept, self._id, self.lock = kept, id_, lock
         self._records: tuple[Record, ...] = ()
         self._over: StoredRollout | None = None

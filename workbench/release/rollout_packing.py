@@ -32,7 +32,7 @@ from workbench.engine.rollout.progress import Progress, progress
 from workbench.engine.rollout.records import decode, encode
 from workbench.engine.rollout.values import Began, Record
 from workbench.release.encoding import BrokenRecord
-from workbench.release.packing import PIECE_BYTES, repository_label, unpacked
+from workbench.release.packing import ABOUT, PIECE_BYTES, load_about, repository_label, unpacked
 
 TYPE: Final = "workbench.konfig.io/rollout.v1"
 REPOSITORY: Final = "rollouts.workbench.konfig.io/repository"
@@ -42,7 +42,7 @@ MOST_BEGAN_BYTES: Final = PIECE_BYTES // 2
 """Of the record that a rollout begins with: the rest is room for what happens to it."""
 
 _FORMAT = 1
-_ABOUT, _RECORDS = "about", "records"
+_RECORDS: Final = "records"
 _COPY: Final = "-copy"
 _NAME = re.compile(r"(wb-rollout-(r-[0-9a-f]{8})-[0-9a-f]{12})(-copy)?")
 
@@ -133,7 +133,7 @@ def pack(
         name(repository, began.id),
         TYPE,
         labels(repository, began.id),
-        {_ABOUT: json.dumps(about).encode(), _RECORDS: data},
+        {ABOUT: json.dumps(about).encode(), _RECORDS: data},
         {
             "rollouts.workbench.konfig.io/repository": repository,
             "rollouts.workbench.konfig.io/by": f"{began.user}@{began.host}",
@@ -223,12 +223,8 @@ def _fail(error: BrokenRecord) -> tuple[Record, ...]:
 
 
 def _about(secret: StoredSecret) -> dict[str, Any]:
-    if secret.unreadable:
-        raise BrokenRecord(f"cannot be read: {secret.unreadable}")
-    if secret.type != TYPE:
-        raise BrokenRecord(f"is of the type {secret.type[:60]!r}: this version reads {TYPE}")
     try:
-        about = load_json(secret.data[_ABOUT])
+        about = load_about(secret, TYPE)
         if type(about["format"]) is int and about["format"] > _FORMAT:
             raise NewerRecord(f"has format {about['format']:.0f}, this version reads {_FORMAT}")
         if about["format"] != _FORMAT:

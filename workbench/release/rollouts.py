@@ -30,10 +30,11 @@ from workbench.release.encoding import BrokenRecord
 from workbench.release.former_rollouts import FormerRollouts
 from workbench.release.history import History
 from workbench.release.in_folder import FolderKeeper
-from workbench.release.kept_rollouts import Claim, Claims, KeptRollouts, Runner
-from workbench.release.known_rollouts import (
-    Found,
-    Known,
+from workbench.release.lock import Lock, renewing
+from workbench.release.packing import Place, repository_label, stack_name
+from workbench.release.rollout_listing import (
+    RolloutEntry,
+    RolloutListing,
     Unreadable,
     broken,
     broken_former,
@@ -41,12 +42,11 @@ from workbench.release.known_rollouts import (
     untold,
     untold_said,
 )
-from workbench.release.lock import Lock, renewing
-from workbench.release.packing import Place, repository_label, stack_name
 from workbench.release.rollout_log import RolloutLog
 from workbench.release.rollout_packing import ID_FORM, StoredRollout, stands
 from workbench.release.shared import Goes, Releases, renewed
 from workbench.release.store import repository_name
+from workbench.release.stored_rollouts import Claim, Claims, Runner, StoredRollouts
 
 HERE = ""
 """The place of what is kept on this machine."""
@@ -73,13 +73,13 @@ class Rollouts:
 
     # What there is
 
-    async def all(self) -> Found:
+    async def all(self) -> RolloutListing:
         """Asks every place that may keep rollouts of the repository, side by side."""
-        there: dict[str, list[Known | Unreadable]] = {}
+        there: dict[str, list[RolloutEntry | Unreadable]] = {}
         silent: dict[str, RuntimeFailure | ReleaseFailure] = {}
 
-        async def look(place: str, kept: KeptRollouts) -> None:
-            read: list[Known | Unreadable] = []
+        async def look(place: str, kept: StoredRollouts) -> None:
+            read: list[RolloutEntry | Unreadable] = []
             for each in await kept.all():
                 try:
                     read.append(await self._known(each, place, kept))
@@ -93,17 +93,19 @@ class Rollouts:
         every = [each for place in self._places() for each in there.get(place, ())]
         every += await self._former({each.id for each in every})
         known = sorted(
-            (each for each in every if isinstance(each, Known)), key=lambda each: each.progress.began.at, reverse=True
+            (each for each in every if isinstance(each, RolloutEntry)),
+            key=lambda each: each.progress.began.at,
+            reverse=True,
         )
         unreadable = tuple(each for each in every if isinstance(each, Unreadable))
-        return Found(tuple(known), unreadable, silent, self._places())
+        return RolloutListing(tuple(known), unreadable, silent, self._places())
 
-    async def find(self, id_: str) -> Known:
-        """Asks every place side by side until one has it. Raises as `Found.one`."""
-        found: list[Known] = []
+    async def find(self, id_: str) -> RolloutEntry:
+        """Asks every place side by side until one has it. Raises as `RolloutListing.one`."""
+        found: list[RolloutEntry] = []
         unreadable: list[Unreadable] = []
 
-        async def look(place: str, kept: KeptRollouts) -> None:
+        async def look(place: str, kept: StoredRollouts) -> None:
             each = await kept.find(id_)
             if each is None:
                 return
@@ -119,18 +121,18 @@ class Rollouts:
                 for each in self._places():
                     tasks.start_soon(self._ask, each, look, silent)
             former = () if found or unreadable else await self._former(set())
-            found += [each for each in former if isinstance(each, Known)]
+            found += [each for each in former if isinstance(each, RolloutEntry)]
             unreadable += [each for each in former if isinstance(each, Unreadable)]
-        return Found(tuple(found), tuple(unreadable), silent).one(id_)
+        return RolloutListing(tuple(found), tuple(unreadable), silent).one(id_)
 
-    async def _known(self, found: StoredRollout, place: str, kept: KeptRollouts) -> Known:
+    async def _known(self, found: StoredRollout, place: str, kept: StoredRollouts) -> RolloutEntry:
         """Raises `BrokenRecord`, and as `_runner`."""
-        return Known(found.progress(), place, await self._runner(kept, found.id), damage=found.damage)
+        return RolloutEntry(found.progress(), place, await self._runner(kept, found.id), damage=found.damage)
 
     async def _ask(
         self,
         place: str,
-        look: Callable[[str, KeptRollouts], Awaitable[None]],
+        look: Callable[[str, StoredRollouts], Awaitable[None]],
         silent: dict[str, RuntimeFailure | ReleaseFailure],
     ) -> None:
         try:
@@ -143,10 +145,10 @@ class Rollouts:
         except (RuntimeFailure, ReleaseFailure) as error:
             silent[place] = error
 
-    async def _former(self, others: set[str]) -> list[Known | Unreadable]:
+    async def _former(self, others: set[str]) -> list[RolloutEntry | Unreadable]:
         return await anyio.to_thread.run_sync(lambda: list(self._read_former(others)))
 
-    def _read_former(self, others: set[str]) -> Iterable[Known | Unreadable]:
+    def _read_former(self, others: set[str]) -> Iterable[RolloutEntry | Unreadable]:
         former = FormerRollouts(self.folder)
         for id_ in former.ids():
             if id_ in others:
@@ -156,7 +158,7 @@ class Rollouts:
                 if records is None:
                     continue
                 runner = Runner("an older version of wb", self.wall(), 60.0) if former.is_running(id_) else None
-                yield Known(stands(records, id_), HERE, runner, is_former=True)
+                yield RolloutEntry(stands(records, id_), HERE, runner, is_former=True)
             except BrokenRecord as error:
                 yield Unreadable(id_, broken_former(str(former.path(id_)), error))
             except ReleaseFailure as error:
@@ -198,7 +200,7 @@ class Rollouts:
             f"(wb rollout status {at.id})"
         )
 
-    async def _claiming(self, claim: Claim) -> Known | None:
+    async def _claiming(self, claim: Claim) -> RolloutEntry | None:
         """Returns the rollout that has a stack, None where its record is gone: only those that ended are removed.
 
         Raises `RuntimeFailure` or `ReleaseFailure` where nobody can tell.
@@ -353,7 +355,7 @@ class Rollouts:
                 await self._free(at.began)
         return at
 
-    async def _append(self, kept: KeptRollouts, id_: str, record: Record) -> Progress:
+    async def _append(self, kept: StoredRollouts, id_: str, record: Record) -> Progress:
         for _ in range(_ATTEMPTS):
             found = await kept.find(id_)
             if found is None:
@@ -415,7 +417,7 @@ class Rollouts:
                 with suppress(Overtaken):
                     await claims.free(began.id)
 
-    async def _trim(self, kept: KeptRollouts) -> None:
+    async def _trim(self, kept: StoredRollouts) -> None:
         """Removes those that have ended beyond the history; never one that is open, or can't be read."""
         over: list[tuple[Began, StoredRollout]] = []
         for each in await kept.all():
@@ -428,7 +430,7 @@ class Rollouts:
                 await self._free(began)  # a claim without a record says that nobody knows whether it has ended
                 await kept.delete(each)
 
-    async def _taken_over(self, known: Known) -> Known:
+    async def _taken_over(self, known: RolloutEntry) -> RolloutEntry:
         """Gives a rollout that an older version began to where rollouts are kept now."""
         if not known.is_former:
             return known
@@ -444,7 +446,7 @@ class Rollouts:
             with suppress(Overtaken):  # whoever took it over a moment ago was interrupted
                 await kept.create((replace(began, at=known.progress.began.at), *records[1:]))
             await anyio.to_thread.run_sync(former.taken_over, known.id)
-        return Known(known.progress, place)
+        return RolloutEntry(known.progress, place)
 
     async def _with_homes(self, began: Began) -> Began:
         """Returns it with where its stacks are claimed, which older versions did not record."""
@@ -476,7 +478,7 @@ class Rollouts:
         runtime = await shared.connect(place)
         return runtime.records if isinstance(runtime, Keeping) else None
 
-    async def _kept(self, place: str) -> KeptRollouts | None:
+    async def _kept(self, place: str) -> StoredRollouts | None:
         keeper = await self._keeper(place)
         if keeper is None:
             return None
@@ -486,7 +488,7 @@ class Rollouts:
             namespace = _LOCAL_NAMESPACE
         elif self._is_bucket(place):
             namespace = f"wb-rollouts-{repository_label(repository)}"
-        return KeptRollouts(keeper, namespace, repository, self.releases.timing)
+        return StoredRollouts(keeper, namespace, repository, self.releases.timing)
 
     async def _claims(self, place: str, stack: StackPath) -> Claims | None:
         keeper = await self._keeper(place)
@@ -507,7 +509,7 @@ class Rollouts:
     def _lock_folder(self, id_: str) -> Path:
         return self.folder / "running" / id_
 
-    async def _runner(self, kept: KeptRollouts, id_: str) -> Runner | None:
+    async def _runner(self, kept: StoredRollouts, id_: str) -> Runner | None:
         found = await kept.runner(id_)
         if found is None or not found.token:
             return found
@@ -515,7 +517,7 @@ class Rollouts:
         return replace(found, is_gone=gone == found.token)
 
 
-async def _lock(kept: KeptRollouts, id_: str, holder: Holder) -> HeldLock:
+async def _lock(kept: StoredRollouts, id_: str, holder: Holder) -> HeldLock:
     try:
         return await kept.lock(id_, holder)
     except Locked as error:

@@ -33,12 +33,12 @@ from workbench.project import StackPath
 from workbench.release.contract import KEPT_RELEASES, Entry, HeldLock, Holder, NotAllowed, Records
 from workbench.release.encoding import SALT_BYTES
 from workbench.release.history import Asked, History, disposable, merged, part_of, unused
-from workbench.release.kept import KeptRecords
-from workbench.release.kept_rollouts import Claim
 from workbench.release.lease import DEFAULT_TIMING, Timing
 from workbench.release.lock import Lock
 from workbench.release.packing import Place, stack_name
+from workbench.release.remote_records import RemoteRecords
 from workbench.release.store import ReleaseJournal, ReleaseStore
+from workbench.release.stored_rollouts import Claim
 
 _RENEWAL_SECONDS = 10.0
 _ELSEWHERE_SECONDS = 10.0
@@ -233,7 +233,7 @@ class Releases:
 
         Raises `Locked` where somebody else has one, or `RuntimeFailure`.
         """
-        held: list[tuple[str, KeptRecords]] = []
+        held: list[tuple[str, RemoteRecords]] = []
         for cluster in dict.fromkeys((*self.places(goes), *(self._clusters(goes) if self.bucket is not None else ()))):
             records = await self._records(cluster, goes.stack)
             if records is not None and (who := await records.unlock("")):
@@ -331,13 +331,13 @@ class Releases:
         in_order = {each: entries[each] for each in clusters if each in entries}
         return Asked(clusters[0], in_order, denied, silent, claims=claims)
 
-    async def _records(self, cluster: str, stack: StackPath) -> KeptRecords | None:
+    async def _records(self, cluster: str, stack: StackPath) -> RemoteRecords | None:
         if self.bucket is not None and cluster == self.bucket.place:
-            return KeptRecords(self.bucket.open(), Place(stack_name(stack), stack, self.repository), self.timing)
+            return RemoteRecords(self.bucket.open(), Place(stack_name(stack), stack, self.repository), self.timing)
         runtime = await self.connect(cluster)
         if not isinstance(runtime, Keeping):
             return None
-        return KeptRecords(runtime.records, Place(self.namespace, stack, self.repository), self.timing)
+        return RemoteRecords(runtime.records, Place(self.namespace, stack, self.repository), self.timing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,36 @@ class Method:
     streams: bool = False
 
 
+async def _methods(work: Work, given: Nothing) -> Any:
+    from kcl.compat.methods import METHODS as OFFICIAL
+
+    ours = [
+        {
+            "name": each.name,
+            "what": each.what,
+            "changes": each.changes.value,
+            "streams": each.streams,
+            "allowed": each.changes is not Changes.CLUSTERS or work.allowed.applies,
+        }
+        for each in METHODS.values()
+    ]
+    theirs = [
+        {
+            "name": each.name,
+            "what": "as the official service has it",
+            "changes": (Changes.FILES if each.writes else Changes.NOTHING).value,
+            "streams": False,
+            "allowed": work.allowed.edits or not each.writes,
+        }
+        for each in OFFICIAL.values()
+    ]
+    return {"apiVersion": "wb/v1", "kind": "Methods", "methods": ours + theirs}
+
+
 METHODS: Final[Mapping[str, Method]] = {
     each.name: each
     for each in (
-        Method("wb.methods", Nothing, verbs.methods, "the methods, and whether they may be called"),
+        Method("wb.methods", Nothing, _methods, "the methods, and whether they may be called"),
         Method("wb.stacks", Nothing, verbs.stacks, "projects and stacks"),
         Method("wb.compile", Compile, verbs.compile_, "the Spec of a stack, secrets masked"),
         Method("wb.diff", Diff, verbs.diff, "what an apply would change live"),

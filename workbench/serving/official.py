@@ -21,7 +21,8 @@ from anyio.abc import Process
 
 from kcl.bounded import Allowance
 from kcl.bounded.search_path import search_path
-from kcl.compat.service import INSTEAD, METHODS, writes
+from kcl.compat.methods import INSTEAD, METHODS
+from kcl.compat.service import writes
 from kcl.secrecy.rules import SecretRules
 from workbench.engine.compile import shown
 from workbench.engine.compiled import CompileInputs

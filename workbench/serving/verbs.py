@@ -46,33 +46,6 @@ class Work:
     left: dict[str, Any] = field(default_factory=dict)
 
 
-async def methods(work: Work, given: Nothing) -> Any:
-    from kcl.compat.service import METHODS as OFFICIAL
-    from workbench.serving.methods import METHODS, Changes
-
-    ours = [
-        {
-            "name": each.name,
-            "what": each.what,
-            "changes": each.changes.value,
-            "streams": each.streams,
-            "allowed": each.changes is not Changes.CLUSTERS or work.allowed.applies,
-        }
-        for each in METHODS.values()
-    ]
-    theirs = [
-        {
-            "name": each.name,
-            "what": "as the official service has it",
-            "changes": (Changes.FILES if each.writes else Changes.NOTHING).value,
-            "streams": False,
-            "allowed": work.allowed.edits or not each.writes,
-        }
-        for each in OFFICIAL.values()
-    ]
-    return {"apiVersion": "wb/v1", "kind": "Methods", "methods": ours + theirs}
-
-
 async def stacks(work: Work, given: Nothing) -> Any:
     from workbench.present import documents
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from workbench.engine.cells import Configured, Failed
     from workbench.engine.compiled import CompileInputs
-    from workbench.engine.cube import Answer, Asked, Difference, Point, Subject
+    from workbench.engine.cube import Answer, CubeQuery, Difference, Point, Subject
     from workbench.engine.cube_conflicts import Conflict
     from workbench.engine.cube_index import CubeIndex
 
@@ -36,7 +36,7 @@ def _nobody(count: int) -> None:
 class ValueOverCube:
     """`findings` are those of the repository: where one is an error, stacks may be missing."""
 
-    asked: Asked
+    asked: CubeQuery
     answers: tuple[Answer, ...]
     declared: Dimensions | None
     findings: tuple[Finding, ...]
@@ -133,7 +133,7 @@ class Configuring(Compiling):
 
     # ---------------------------------------------------------------- one value
 
-    def _value(self, asked: Asked, where: str, inputs: CompileInputs | None, advance: Advance) -> ValueOverCube:
+    def _value(self, asked: CubeQuery, where: str, inputs: CompileInputs | None, advance: Advance) -> ValueOverCube:
         from kcl.memo.inputs import now
         from workbench.engine.cube import answers, lies_at, parse_point, tree_paths
         from workbench.engine.cube_index import CubeIndex
@@ -254,14 +254,14 @@ def _nothing_there(where: str, root: Path) -> WorkbenchError:
     return NoSuchValue("there are no stacks here", where=str(root))
 
 
-def _request(subject: str, path: str) -> Asked:
-    from workbench.engine.cube import Asked
+def _request(subject: str, path: str) -> CubeQuery:
+    from workbench.engine.cube import CubeQuery
     from workbench.engine.errors import EngineError
     from workbench.present import paths
 
     if path or "/" in subject:
-        return Asked(subject, paths.parse(path))
+        return CubeQuery(subject, paths.parse(path))
     steps = paths.parse(subject)
     if not steps or not isinstance(steps[0], str):
         raise EngineError(f"{subject!r} names no variable", hint="write web.replicas, or Deployment/web spec.replicas")
-    return Asked(steps[0], steps[1:])
+    return CubeQuery(steps[0], steps[1:])

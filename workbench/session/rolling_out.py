@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.engine.rollout.values import Ask
     from workbench.engine.status import StatusTree
     from workbench.release.contract import HeldLock
-    from workbench.release.known_rollouts import Found, Known
+    from workbench.release.rollout_listing import RolloutEntry, RolloutListing
     from workbench.release.shared import Goes
 
 _ID_BYTES, _SALT_BYTES = 4, 32
@@ -95,17 +95,17 @@ class RollingOut(Changing, Watching):
             raise
         return id_
 
-    async def rollouts(self) -> Found:
+    async def rollouts(self) -> RolloutListing:
         """Returns all rollouts of this repository that are known, and which places did not say what they have."""
         return await self._rollouts().all()
 
-    async def known_rollout(self, id_: str) -> Known:
+    async def find_rollout(self, id_: str) -> RolloutEntry:
         """Returns a rollout, where it is kept and who carries it out.
 
         Raises `ReleaseFailure` where there is none, or none that can be read, or where nobody can tell. Of one whose
         record is gone, it says which releases it made.
         """
-        from workbench.release.known_rollouts import NoSuchRollout
+        from workbench.release.rollout_listing import NoSuchRollout
 
         try:
             return await self._rollouts().find(id_)
@@ -148,10 +148,10 @@ class RollingOut(Changing, Watching):
             )
 
     async def rollout_progress(self, id_: str) -> Progress:
-        """Raises as `known_rollout`."""
-        return (await self.known_rollout(id_)).progress
+        """Raises as `find_rollout`."""
+        return (await self.find_rollout(id_)).progress
 
-    def is_rolling_out(self, known: Known) -> bool:
+    def is_rolling_out(self, known: RolloutEntry) -> bool:
         """Tells whether somebody carries it out now, as far as that is heard."""
         return known.runner is not None and known.runner.is_heard(self._now())
 
@@ -177,7 +177,7 @@ class RollingOut(Changing, Watching):
         """Takes a rollout from whoever carried it out and is gone; returns who that was, empty for nobody.
 
         With an empty `holder` it only looks. Raises `Refused` in a read-only session, `Locked` where somebody else
-        carries it out, and as `known_rollout`.
+        carries it out, and as `find_rollout`.
         """
         from workbench.engine.errors import Refused
 

@@ -12,15 +12,15 @@ from workbench.session.changing import Changing
 if TYPE_CHECKING:
     from runtimes.base import ResourceId, StateKeeper, StateMove, StateRecord, WorkspacePlanRequest
     from workbench.engine.compiled import CompileInputs
-    from workbench.engine.kept_state import KeptResource, KeptState
     from workbench.engine.plan import Plan
     from workbench.engine.spec import Spec
+    from workbench.engine.state_listing import StateListing, StateResource
 
 
 class StateKeeping(Changing):
     """Terraform's state. What terraform itself refuses is refused."""
 
-    async def state(self, stack: Stack, inputs: CompileInputs | None = None) -> KeptState:
+    async def state(self, stack: Stack, inputs: CompileInputs | None = None) -> StateListing:
         """Reads the state, secrets masked. The configuration need not compile.
 
         Raises `RuntimeFailure`, also where the state has lost what it had, and `Misconfigured` where what is configured
@@ -37,7 +37,7 @@ class StateKeeping(Changing):
         inputs: CompileInputs | None = None,
         *,
         still_declared: bool = False,
-    ) -> tuple[Plan, tuple[KeptResource, ...]]:
+    ) -> tuple[Plan, tuple[StateResource, ...]]:
         """Returns the plan that takes resources out of the state and leaves them where they are, and what these are.
 
         `resources` are ids, `TYPE/NAME` or terraform's addresses. `apply` carries it out, after it has left a copy of
@@ -72,7 +72,7 @@ class StateKeeping(Changing):
         found = self._store().workspace_folder(stack.path).glob("terraform.tfstate.before-forgetting-*")
         return max(found, key=lambda each: each.stat().st_mtime_ns, default=None)
 
-    async def move_state(self, stack: Stack, inputs: CompileInputs | None = None) -> tuple[KeptState, StateMove]:
+    async def move_state(self, stack: Stack, inputs: CompileInputs | None = None) -> tuple[StateListing, StateMove]:
         """Moves the state to the backend that the stack names now. Raises `Refused` in a read-only session."""
         self._refuse_read_only(stack)
         keeper, request, spec, problem = await self._keeper(stack, inputs)
@@ -130,12 +130,12 @@ class StateKeeping(Changing):
         problem: str,
         released: Collection[ResourceId],
         unread: str,
-    ) -> KeptState:
+    ) -> StateListing:
         from kcl.records import replace
         from runtimes.base import Resource, RuntimeType
-        from workbench.engine.kept_state import read
         from workbench.engine.masking import Seal
         from workbench.engine.spec import Spec
+        from workbench.engine.state_listing import read
         from workbench.project.masking import read_masking
 
         name = str(stack.path)

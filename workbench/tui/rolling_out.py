@@ -145,7 +145,7 @@ class RollingOut:
 
     async def _carry_out(self, id_: str) -> None:
         session = self._app.session
-        known = await session.known_rollout(id_)
+        known = await session.find_rollout(id_)
         if session.is_rolling_out(known) and known.runner is not None:
             raise WorkbenchError(f"it is carried out by {known.runner.who}", hint="pause it, and wait for the batch")
         at = await session.ask_rollout(id_, Ask.RESUME)

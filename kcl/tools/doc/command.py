@@ -54,7 +54,7 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
         "-o", "--output", metavar="FOLDER", help=f"where pages are written, by default {_DEFAULT_FOLDER}; - prints them"
     )
     add("--format", type=str.lower, choices=FORMATS, default="md")
-    add("--check", action="store_true", help="write nothing; name what is not up to date, and fail if anything is")
+    add("--check", action="store_true", help="write nothing; list what is out of date, and fail if anything is")
     add("--test", action="store_true", help="run the examples of docstrings, and write no pages")
     add("--force", action="store_true", help="replace files of these names that kcl doc has not written")
     add("--ignore-deprecated", "--ignore_deprecated", action="store_true", help="leave out what is deprecated")

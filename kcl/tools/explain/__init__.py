@@ -16,7 +16,7 @@ from typing import Final, TextIO
 from kcl.api import InMemoryFileSystem, ProgramError, run
 from kcl.diagnostics import render
 from kcl.tools.explain.errors import ERRORS
-from kcl.tools.explain.page import Page, Told
+from kcl.tools.explain.page import Page, Reporter
 from kcl.tools.explain.warnings import WARNINGS
 
 PAGES: Final = (*ERRORS, *WARNINGS)
@@ -47,9 +47,9 @@ def text(page: Page) -> str:
     """A page as it is printed."""
     lines = [f"{page.code.number}: {page.code.title}", "", *_wrapped(page.meaning)]
     if page.wrong:
-        lines += ["", "For example" if page.told is Told.RUN else f"For example ({page.told.value} tells)", ""]
+        lines += ["", "For example" if page.told is Reporter.RUN else f"For example ({page.told.value} tells)", ""]
         lines += _program(page.wrong)
-        if page.told is Told.RUN:
+        if page.told is Reporter.RUN:
             lines += ["", "gives", "", *_indented(outcome(page.wrong).replace("--> /", "--> "))]
     lines += ["", "What to do", "", *_wrapped(page.mend)]
     if page.right:

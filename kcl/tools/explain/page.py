@@ -9,7 +9,7 @@ from kcl.diagnostics import Code
 from kcl.records import dataclass, field
 
 
-class Told(Enum):
+class Reporter(Enum):
     """Who gives the diagnostic."""
 
     RUN = "kcl run"
@@ -32,7 +32,7 @@ class Page:
     mend: str
     wrong: Mapping[str, str] = field(default_factory=dict)
     right: Mapping[str, str] = field(default_factory=dict)
-    told: Told = Told.RUN
+    told: Reporter = Reporter.RUN
 
 
 def page(code: Code, meaning: str, mend: str, wrong: str | Mapping[str, str], right: str | Mapping[str, str]) -> Page:
@@ -43,16 +43,16 @@ def page(code: Code, meaning: str, mend: str, wrong: str | Mapping[str, str], ri
 def migration_page(
     code: Code, meaning: str, mend: str, wrong: str | Mapping[str, str], right: str | Mapping[str, str]
 ) -> Page:
-    return Page(code, meaning, mend, _files(wrong), _files(right), Told.MIGRATE)
+    return Page(code, meaning, mend, _files(wrong), _files(right), Reporter.MIGRATE)
 
 
 def lint_page(code: Code, meaning: str, mend: str, wrong: str, right: str) -> Page:
-    return Page(code, meaning, mend, _files(wrong), _files(right), Told.LINT)
+    return Page(code, meaning, mend, _files(wrong), _files(right), Reporter.LINT)
 
 
 def foreign_page(code: Code, meaning: str, mend: str) -> Page:
     """A page about a code that only the official compiler gives."""
-    return Page(code, meaning, mend, told=Told.NOBODY)
+    return Page(code, meaning, mend, told=Reporter.NOBODY)
 
 
 def _files(program: str | Mapping[str, str]) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kcl.diagnostics import Code
-from kcl.tools.explain.page import Page, Told, lint_page, migration_page, page
+from kcl.tools.explain.page import Page, Reporter, lint_page, migration_page, page
 
 _OLD: Final = '[expected]\nkclvm_version = "v0.4.6"\n'
 
@@ -111,7 +111,7 @@ WARNINGS: Final[tuple[Page, ...]] = (
         "Take the value away, or make it the one that most of them want and take it away there.",
         {**_STACK, "main.k": "schema Server:\n    replicas: int = 1\n\nweb = Server {replicas = 2}\n"},
         {**_STACK, "main.k": "schema Server:\n    replicas: int = 1\n\nweb = Server {}\n"},
-        Told.LINT,
+        Reporter.LINT,
     ),
     lint_page(
         Code.BARE_NUMBER,
@@ -150,7 +150,7 @@ WARNINGS: Final[tuple[Page, ...]] = (
         "Say in the first line of its body what it is for.",
         {"main.k": "schema Server:\n    image: str\n"},
         {"main.k": 'schema Server:\n    """What people write for a server."""\n    image: str\n'},
-        Told.LINT,
+        Reporter.LINT,
     ),
     lint_page(
         Code.SUPPRESSION,

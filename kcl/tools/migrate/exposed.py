@@ -8,8 +8,8 @@ from kcl.loader.program import ImportKind, Module
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.syntax import ast
+from kcl.tools.migrate.declarations import Declarations, PackageView
 from kcl.tools.migrate.walk import Binding, Walker
-from kcl.tools.migrate.world import PackageView, World
 
 _IDENTIFIER = pattern(r"[^\W\d]\w*")
 
@@ -33,17 +33,19 @@ class Exposed:
         return f"private:{self.package}:{self.name}"
 
 
-def find_exposed(worlds: Iterable[World]) -> list[Exposed]:
+def find_exposed(worlds: Iterable[Declarations]) -> list[Exposed]:
     """The private variables that some file of some program reads from another package."""
     found: dict[tuple[str, str], Exposed] = {}
-    for world in worlds:
+    for declarations in worlds:
         walked = [
-            _Reads(world, path, module) for path, view in world.packages.items() for module in view.package.modules
+            _Reads(declarations, path, module)
+            for path, view in declarations.packages.items()
+            for module in view.package.modules
         ]
         for reads in walked:
             reads.walk()
             for package, name in reads.found:
-                found.setdefault((package, name), _exposed(world.packages[package], package, name))
+                found.setdefault((package, name), _exposed(declarations.packages[package], package, name))
     return list(found.values())
 
 
@@ -66,14 +68,14 @@ def _public_name(name: str, view: PackageView) -> str:
 
 
 class _Reads(Walker):
-    def __init__(self, world: World, package: str, module: Module) -> None:
-        super().__init__(world, package, module)
+    def __init__(self, declarations: Declarations, package: str, module: Module) -> None:
+        super().__init__(declarations, package, module)
         self.found: set[tuple[str, str]] = set()
 
     def on_member(self, node: ast.Selector, head: ast.Name, binding: Binding) -> None:
         if binding is not Binding.IMPORT or not node.name.startswith("_"):
             return
         found = self.module.imports[head.id]
-        view = self.world.packages.get(found.package) if found.kind is ImportKind.PACKAGE else None
+        view = self.declarations.packages.get(found.package) if found.kind is ImportKind.PACKAGE else None
         if view is not None and node.name in view.variables:
             self.found.add((found.package, node.name))

@@ -20,11 +20,11 @@ from kcl.loader import LoadRequest, default_settings_file, load, load_settings, 
 from kcl.loader.manifest import MANIFEST_NAME
 from kcl.loader.program import MAIN_PACKAGE, Program
 from kcl.records import dataclass, field
+from kcl.tools.migrate.declarations import Declarations
 from kcl.tools.migrate.exposed import find_exposed
 from kcl.tools.migrate.lint import Lint, apply_edits
 from kcl.tools.migrate.manifest import manifest_lints
 from kcl.tools.migrate.rules import LegacyFinder
-from kcl.tools.migrate.world import World
 
 _DISK: Final = OsFileSystem()
 
@@ -119,21 +119,21 @@ def _folders(root: Path) -> Iterator[tuple[str, list[str]]]:
 
 def find(programs: Sequence[LoadedProgram], root: Path, files_from: FileSystem = _DISK) -> list[Lint]:
     """All legacy constructs in the files below `root`, in order of place."""
-    worlds = [(World(each.program), each.complete) for each in programs]
-    exposed = find_exposed(world for world, _ in worlds)
+    worlds = [(Declarations(each.program), each.complete) for each in programs]
+    exposed = find_exposed(declarations for declarations, _ in worlds)
     found: dict[tuple[str, int, int, str], tuple[Lint, int]] = {}
     readings: dict[str, int] = {}
     seen: set[tuple[str, str]] = set()
     inside = str(root.absolute()) + os.sep
-    for world, complete in worlds:
-        for path, view in world.packages.items():
+    for declarations, complete in worlds:
+        for path, view in declarations.packages.items():
             for module in view.package.modules:
                 file = module.source.path
                 if not file.startswith(inside) or (path != MAIN_PACKAGE and (path, file) in seen):
                     continue
                 seen.add((path, file))
                 readings[file] = readings.get(file, 0) + 1
-                for lint in LegacyFinder(world, path, module, exposed, certain=complete).find():
+                for lint in LegacyFinder(declarations, path, module, exposed, certain=complete).find():
                     known = found.get(lint.key)
                     found[lint.key] = (lint, 1 if known is None else known[1] + 1)
     lints = [lint for lint, count in found.values() if _holds(lint, count, readings)]

@@ -17,10 +17,10 @@ from kcl.syntax import ast
 from kcl.syntax.edit import expression_text
 from kcl.syntax.literals import dedent
 from kcl.syntax.parser import parse
+from kcl.tools.migrate.declarations import Declarations, SchemaView, below, dotted
 from kcl.tools.migrate.exposed import Exposed
 from kcl.tools.migrate.lint import Edit, Lint
 from kcl.tools.migrate.walk import Binding, FrameKind, Walker, static_key
-from kcl.tools.migrate.world import SchemaView, World, below, dotted
 
 _WORDS: Final = {"true": "True", "false": "False", "null": "None", "none": "None", "nil": "None"}
 _IDENTIFIER: Final = pattern(r"[^\W\d]\w*")
@@ -31,9 +31,15 @@ class LegacyFinder(Walker):
     name that nothing defines really unknown."""
 
     def __init__(
-        self, world: World, package: str, module: Module, exposed: Collection[Exposed], *, certain: bool = True
+        self,
+        declarations: Declarations,
+        package: str,
+        module: Module,
+        exposed: Collection[Exposed],
+        *,
+        certain: bool = True,
     ) -> None:
-        super().__init__(world, package, module)
+        super().__init__(declarations, package, module)
         self.lints: list[Lint] = []
         self._certain = certain
         self._exposed = {(each.package, each.name): each for each in exposed}
@@ -41,7 +47,7 @@ class LegacyFinder(Walker):
         self._heads: dict[str, list[int]] = {}
         # Where expressions begin about which all has been said.
         self._settled: set[int] = set()
-        self._merged = _unified(world) if package == MAIN_PACKAGE else frozenset()
+        self._merged = _unified(declarations) if package == MAIN_PACKAGE else frozenset()
 
     def find(self) -> list[Lint]:
         self.walk()
@@ -77,9 +83,9 @@ class LegacyFinder(Walker):
         if binding is not Binding.IMPORT:
             return
         found = self.module.imports[head.id]
-        if found.kind is not ImportKind.PACKAGE or found.package not in self.world.packages:
+        if found.kind is not ImportKind.PACKAGE or found.package not in self.declarations.packages:
             return
-        package = self.world.packages[found.package]
+        package = self.declarations.packages[found.package]
         if not package.declares(node.name):
             message = f"'{found.package}' has no '{node.name}', which 2023 read as Undefined"
             self._unknown(message, node.start, node.end)
@@ -102,7 +108,9 @@ class LegacyFinder(Walker):
             declaring = [statement for module, statement in places if module is self.module]
             targets = list(_targets(declaring, exposed.name)) if self.module.source.path in exposed.files else []
             if exposed.renamed:
-                read = [(use.start, use.end) for use in _Uses.of(self.world, self.package, self.module, exposed.name)]
+                read = [
+                    (use.start, use.end) for use in _Uses.of(self.declarations, self.package, self.module, exposed.name)
+                ]
                 for start, end in [*((target.start, target.name_end) for target in targets), *read]:
                     edit = self._edit(start, end, exposed.public)
                     self._lint(Code.LEGACY_PRIVATE, message, start, end, (edit,), group=exposed.group)
@@ -142,7 +150,7 @@ class LegacyFinder(Walker):
         if node.start in self._settled or not self._certain:
             return
         self._settled.add(head.start)
-        beside = self.world.imported_beside(self.module, self.view, head.id)
+        beside = self.declarations.imported_beside(self.module, self.view, head.id)
         if beside is None:
             self._unknown(f"nothing defines '{head.id}', so 2023 read this as Undefined", node.start, node.end)
             return
@@ -154,7 +162,7 @@ class LegacyFinder(Walker):
         if head is not Binding.UNKNOWN or not self._certain:
             return False
         self._settled.add(node.func.start)
-        beside = self.world.imported_beside(self.module, self.view, names[0])
+        beside = self.declarations.imported_beside(self.module, self.view, names[0])
         if beside is None or len(names) == 1:
             message = f"nothing defines '{names[0]}', so 2023 read this call as Undefined"
             self._unknown(message, node.start, node.end)
@@ -192,7 +200,7 @@ class LegacyFinder(Walker):
         if head is not Binding.UNKNOWN:
             return False
         self._settled.update((node.name.start, node.start))
-        beside = self.world.imported_beside(self.module, self.view, names[0])
+        beside = self.declarations.imported_beside(self.module, self.view, names[0])
         start = node.start
         statement = self.statement
         text = ""
@@ -212,7 +220,7 @@ class LegacyFinder(Walker):
         names = dotted(node.func)
         if names and self._unknown_callee(node, names):
             return
-        schema = self.world.schema(names, self.module, self.package) if names else None
+        schema = self.declarations.schema(names, self.module, self.package) if names else None
         if schema is not None and (len(names) > 1 or self.binding(names[0]) is Binding.TYPE):
             self._arguments(schema.node.name, schema.node.params, node, node.end - 1)
         elif len(names) == 1 and self.binding(names[0]) is Binding.GLOBAL:
@@ -268,7 +276,7 @@ class LegacyFinder(Walker):
             if not isinstance(item, ast.Entry) or (name := static_key(item.key)) is None:
                 return  # what else is given is not known before evaluation
             given.add(name)
-        missing = [name for name in self.world.required(schema) if name not in given]
+        missing = [name for name in self.declarations.required(schema) if name not in given]
         if not missing:
             return
         listed = ", ".join(f"'{name}'" for name in missing)
@@ -294,7 +302,7 @@ class LegacyFinder(Walker):
             return
         if value.kind is not ast.ConstantKind.NONE or node.index is not None:
             return
-        declared = self.world.attribute(owner, name)
+        declared = self.declarations.attribute(owner, name)
         if declared is None or declared[1].optional:
             return
         view, attribute = declared
@@ -389,14 +397,14 @@ class LegacyFinder(Walker):
 class _Uses(Walker):
     """The places of a file that read a package variable by its bare name."""
 
-    def __init__(self, world: World, package: str, module: Module, name: str) -> None:
-        super().__init__(world, package, module)
+    def __init__(self, declarations: Declarations, package: str, module: Module, name: str) -> None:
+        super().__init__(declarations, package, module)
         self._name = name
         self._found: list[ast.Name] = []
 
     @staticmethod
-    def of(world: World, package: str, module: Module, name: str) -> list[ast.Name]:
-        uses = _Uses(world, package, module, name)
+    def of(declarations: Declarations, package: str, module: Module, name: str) -> list[ast.Name]:
+        uses = _Uses(declarations, package, module, name)
         uses.walk()
         return uses._found
 
@@ -424,10 +432,10 @@ def _targets(statements: list[ast.Stmt], name: str) -> Iterator[ast.Target]:
                 pass
 
 
-def _unified(world: World) -> frozenset[str]:
+def _unified(declarations: Declarations) -> frozenset[str]:
     """The variables of the main package that several statements describe together."""
     found: dict[str, int] = {}
-    for name, places in world.packages[MAIN_PACKAGE].variables.items():
+    for name, places in declarations.packages[MAIN_PACKAGE].variables.items():
         kinds = [statement for _, statement in places if isinstance(statement, ast.Unification | ast.Assign)]
         if any(isinstance(each, ast.Unification) for each in kinds):
             found[name] = len(kinds)

@@ -16,7 +16,7 @@ from kcl.records import dataclass, field
 from kcl.stdlib.builtins import BUILTINS
 from kcl.syntax import ast
 from kcl.syntax.walking import children
-from kcl.tools.migrate.world import SchemaView, World, dotted
+from kcl.tools.migrate.declarations import Declarations, SchemaView, dotted
 
 NEVER_NAMES: Final = frozenset(("true", "false", "null", "none", "nil"))
 """Words of other languages: nobody calls an attribute so."""
@@ -63,9 +63,9 @@ class Frame:
 class Walker:
     """Walks one file of one program. Subclasses override the `on_...` methods."""
 
-    def __init__(self, world: World, package: str, module: Module) -> None:
-        self.world = world
-        self.view = world.packages[package]
+    def __init__(self, declarations: Declarations, package: str, module: Module) -> None:
+        self.declarations = declarations
+        self.view = declarations.packages[package]
         self.package = package
         self.module = module
         self.frames: list[Frame] = []
@@ -109,7 +109,7 @@ class Walker:
         for frame in reversed(self.frames):
             if frame.kind is FrameKind.SCHEMA and frame.schema is not None and not attributes_seen:
                 attributes_seen = True
-                if name in self.world.visible(frame.schema):
+                if name in self.declarations.visible(frame.schema):
                     return Binding.ATTRIBUTE
         for frame in reversed(self.frames):
             if name in frame.names:
@@ -126,7 +126,7 @@ class Walker:
 
     def _may_be_attribute(self, name: str) -> bool:
         schemas = [frame.schema for frame in self.frames if frame.kind is FrameKind.SCHEMA and frame.schema is not None]
-        return name not in NEVER_NAMES and any(self.world.is_open(schema) for schema in schemas)
+        return name not in NEVER_NAMES and any(self.declarations.is_open(schema) for schema in schemas)
 
     def module_binding(self, name: str) -> Binding:
         """What the head of `name.member` stands for: an import comes before all but local variables."""
@@ -206,7 +206,7 @@ class Walker:
         for name in (node.host, *node.parents):
             if name is not None:
                 self._reference(name)
-        host = None if node.host is None else self.world.schema(dotted(node.host), self.module, self.package)
+        host = None if node.host is None else self.declarations.schema(dotted(node.host), self.module, self.package)
         frame = Frame(FrameKind.SCHEMA, schema=host)
         self.frames.append(frame)
         self._parameters(node.params, frame)
@@ -237,7 +237,9 @@ class Walker:
             node = node.item
         if isinstance(node, ast.DictType):
             return self._named(node.value)
-        return self.world.schema(node.names, self.module, self.package) if isinstance(node, ast.NamedType) else None
+        return (
+            self.declarations.schema(node.names, self.module, self.package) if isinstance(node, ast.NamedType) else None
+        )
 
     # --- Expressions ---
 
@@ -310,7 +312,7 @@ class Walker:
 
     def _instance(self, node: ast.SchemaExpr, expected: SchemaView | None) -> None:
         self._reference(node.name)
-        schema = self.world.schema(dotted(node.name), self.module, self.package)
+        schema = self.declarations.schema(dotted(node.name), self.module, self.package)
         self.on_instance(node, schema, expected)
         for argument in (*node.args, *node.keywords):
             self._expression(argument)
@@ -345,10 +347,10 @@ class Walker:
         self.on_entry(item, owner)
         expected = None
         if owner is not None and name is not None:
-            declared = self.world.attribute(owner, name)
+            declared = self.declarations.attribute(owner, name)
             if declared is not None:
                 view, attribute = declared
-                expected = Walker(self.world, view.package, view.module)._named(attribute.type)
+                expected = Walker(self.declarations, view.package, view.module)._named(attribute.type)
         self._expression(item.value, expected)
         if name is not None:
             self.frames[-1].names[name] = item.value

@@ -13,8 +13,9 @@ import pytest
 
 from kcl.compat import api
 from kcl.compat.json_form import BadMessage
+from kcl.compat.methods import INSTEAD, METHODS
 from kcl.compat.plugin import Registered
-from kcl.compat.service import INSTEAD, METHODS, UnknownMethod, call, writes
+from kcl.compat.service import UnknownMethod, call, writes
 from kcl.records import fields
 from kcl.tools.imports.documents import documents
 from tests.kcl.conformance import ROOT

@@ -12,7 +12,7 @@ from kcl.api import InMemoryFileSystem, ProgramError, run
 from kcl.cli import main
 from kcl.diagnostics import Code, Diagnostic
 from kcl.tools.explain import PAGES, find, text
-from kcl.tools.explain.page import Page, Told
+from kcl.tools.explain.page import Page, Reporter
 from kcl.tools.lint.rules import ASKED_FOR
 from kcl.tools.migrate import Subject, load_all
 from kcl.tools.migrate import find as find_legacy
@@ -22,29 +22,29 @@ _KCL = Path(__file__).parents[3] / "kcl"
 
 def _told(page: Page, files: dict[str, str], folder: Path) -> list[Diagnostic]:
     match page.told:
-        case Told.RUN:
+        case Reporter.RUN:
             texts = {f"/{name}": said for name, said in {"kcl.mod": "", **files}.items()}
             try:
                 return list(run(["main.k"], work_dir="/", file_system=InMemoryFileSystem(texts)).diagnostics)
             except ProgramError as problem:
                 return list(problem.diagnostics)
-        case Told.MIGRATE:
+        case Reporter.MIGRATE:
             for name, said in files.items():
                 (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(said)
             found = find_legacy(list(load_all([Subject("main", folder, ("main.k",))], folder)), folder)
             return [lint.diagnostic for lint in found]
-        case Told.LINT | Told.NOBODY:
+        case Reporter.LINT | Reporter.NOBODY:
             raise AssertionError("asked elsewhere")
 
 
-_SHOWN = [page for page in PAGES if page.told in (Told.RUN, Told.MIGRATE)]
+_SHOWN = [page for page in PAGES if page.told in (Reporter.RUN, Reporter.MIGRATE)]
 
 
 @pytest.mark.parametrize("page", _SHOWN, ids=lambda page: page.code.title)
 def test_example_gives_exactly_this_code(page: Page, tmp_path: Path) -> None:
     codes = {each.code for each in _told(page, dict(page.wrong), tmp_path)}
-    if page.told is Told.MIGRATE and page.code is not Code.LEGACY_VERSION:
+    if page.told is Reporter.MIGRATE and page.code is not Code.LEGACY_VERSION:
         codes -= {Code.LEGACY_VERSION}  # the kcl.mod of every such repository
     assert codes == {page.code}
 
@@ -55,7 +55,9 @@ def test_mended_example_gives_nothing(page: Page, tmp_path: Path) -> None:
     assert codes <= {Code.LEGACY_VERSION} - {page.code}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.told is Told.LINT], ids=lambda page: page.code.title)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.told is Reporter.LINT], ids=lambda page: page.code.title
+)
 def test_example_of_the_linter(page: Page, tmp_path: Path) -> None:
     for files, expected in ((page.wrong, True), (page.right, False)):
         for name, said in files.items():
@@ -79,7 +81,7 @@ def test_codes_without_an_example_are_never_given() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Code":
                 given.add(node.attr)
-    assert {page.code.name for page in PAGES if page.told is Told.NOBODY} & given == set()
+    assert {page.code.name for page in PAGES if page.told is Reporter.NOBODY} & given == set()
 
 
 def _explain(*argv: str) -> tuple[int, str, str]:

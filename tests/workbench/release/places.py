@@ -20,9 +20,9 @@ from workbench.release import ReleaseStore
 from workbench.release.contract import Records
 from workbench.release.folder import FolderRecords
 from workbench.release.in_bucket import BucketKeeper
-from workbench.release.kept import KeptRecords
 from workbench.release.lease import Timing
 from workbench.release.packing import Place
+from workbench.release.remote_records import RemoteRecords
 
 NAMESPACE = "konfig-workbench"
 REPOSITORY = "git.example.org/shop/config"
@@ -64,8 +64,8 @@ class Opened:
         assert self.runtime is not None, "a folder has none"
         return self.runtime.records
 
-    def cluster(self, at: Place = AT, times: Timing | None = None) -> KeptRecords:
-        return KeptRecords(self.keeper, at, times or timing())
+    def cluster(self, at: Place = AT, times: Timing | None = None) -> RemoteRecords:
+        return RemoteRecords(self.keeper, at, times or timing())
 
 
 @asynccontextmanager
@@ -86,13 +86,13 @@ async def in_sandbox(tmp_path: Path) -> AsyncIterator[Opened]:
 @asynccontextmanager
 async def in_bucket(server: BucketServer) -> AsyncIterator[Opened]:
     url = server.bucket()
-    yield Opened(lambda: KeptRecords(BucketKeeper(url), AT, timing()), bucket=url)
+    yield Opened(lambda: RemoteRecords(BucketKeeper(url), AT, timing()), bucket=url)
 
 
 @asynccontextmanager
 async def at_kubeconfig(kubeconfig: Path) -> AsyncIterator[Opened]:
     runtime = KubernetesRuntime.connect(kubeconfig=kubeconfig)
-    opened = Opened(lambda: KeptRecords(runtime.records, AT, timing()), runtime)
+    opened = Opened(lambda: RemoteRecords(runtime.records, AT, timing()), runtime)
     try:
         yield opened
     finally:

@@ -30,8 +30,8 @@ from workbench.bucket_url import BadBucketUrl, BucketUrl
 from workbench.engine.errors import ReleaseFailure
 from workbench.release.contract import Holder, NotAllowed
 from workbench.release.in_bucket import BucketKeeper
-from workbench.release.kept import KeptRecords
 from workbench.release.objects import Objects
+from workbench.release.remote_records import RemoteRecords
 from workbench.settings import BadSetting, Settings
 
 HOLDER = Holder("ann", "laptop", 7)
@@ -170,7 +170,7 @@ async def test_what_answers_wrongly_is_said_and_never_means_that_there_is_no_rel
         assert failed.value.__cause__ is None and (failed.value.__suppress_context__ or not failed.value.__context__)
     if kind is Forbidden:
         with pytest.raises(NotAllowed, match="may not be kept in s3://bucket/p") as denied:
-            await KeptRecords(BucketKeeper(answering.url), AT, timing()).entries()
+            await RemoteRecords(BucketKeeper(answering.url), AT, timing()).entries()
         assert "list the bucket" in denied.value.hint and "WB_RELEASES=local" in denied.value.hint
 
 
@@ -189,7 +189,7 @@ async def test_no_lock_is_taken_where_writes_are_not_refused(
     answering.status, answering.body, answering.headers = status, b"{}", headers
     try:
         with pytest.raises(Misconfigured, match="no lock can hold there"):
-            await KeptRecords(BucketKeeper(answering.url), AT, timing()).lock(HOLDER)
+            await RemoteRecords(BucketKeeper(answering.url), AT, timing()).lock(HOLDER)
     finally:
         answering.headers = {}
 
@@ -219,7 +219,7 @@ async def test_proving_leaves_nothing_behind_and_other_prefixes_are_not_seen(buc
         assert [each.rpartition(".")[2] for each in bucket_server.keys(place.bucket)] == ["lease"]
         await place.view().create(released(1))
         beside = bucket_server.url(place.bucket.bucket, "konfig/below")
-        assert list(await KeptRecords(BucketKeeper(beside), AT, timing()).entries()) == []
+        assert list(await RemoteRecords(BucketKeeper(beside), AT, timing()).entries()) == []
 
 
 async def test_who_was_killed_while_it_deleted_leaves_no_release(bucket_server: BucketServer) -> None:
@@ -239,7 +239,7 @@ async def test_who_was_killed_while_it_deleted_leaves_no_release(bucket_server: 
 
         for revision in (1, 2):
             await place.view().create(released(revision))
-        dying = KeptRecords(Dying(place.bucket), AT, timing())
+        dying = RemoteRecords(Dying(place.bucket), AT, timing())
         with pytest.raises(Killed):
             await dying.delete((await dying.entries())[1])
         view = place.view()
@@ -258,7 +258,7 @@ from workbench.engine.errors import Locked
 from workbench.project import StackPath
 from workbench.release.contract import Holder
 from workbench.release.in_bucket import BucketKeeper
-from workbench.release.kept import KeptRecords
+from workbench.release.remote_records import RemoteRecords
 from workbench.release.lease import Timing
 from workbench.release.packing import Place
 
@@ -268,7 +268,7 @@ async def main(url, log, name, most):
     turns = 0
     while turns < int(most):
         try:
-            records = KeptRecords(BucketKeeper(BucketUrl.parse(url)), AT, Timing(look_seconds=0.05))
+            records = RemoteRecords(BucketKeeper(BucketUrl.parse(url)), AT, Timing(look_seconds=0.05))
             held = await records.lock(Holder(name, "h", 1))
         except Locked:
             await anyio.sleep(0.02)

@@ -20,10 +20,10 @@ from workbench.engine.rollout.values import Ask, Asked, BatchBegan, BatchReady, 
 from workbench.release.contract import Holder, Overtaken
 from workbench.release.encoding import BrokenRecord
 from workbench.release.in_folder import FolderKeeper
-from workbench.release.kept_rollouts import Claim, Claims, KeptRollouts
 from workbench.release.lease import Timing
 from workbench.release.rollout_log import RolloutLog
 from workbench.release.rollout_packing import MOST_BEGAN_BYTES, copy_name, name, pack
+from workbench.release.stored_rollouts import Claim, Claims, StoredRollouts
 
 NOW = datetime(2026, 11, 24, 9, tzinfo=UTC)
 ID, OTHER = "r-00000001", "r-00000002"
@@ -44,8 +44,8 @@ class Place:
 
     keeper: Callable[[], RecordKeeper]
 
-    def view(self, times: Timing | None = None, repository: str = REPOSITORY) -> KeptRollouts:
-        return KeptRollouts(self.keeper(), NAMESPACE, repository, times or timing())
+    def view(self, times: Timing | None = None, repository: str = REPOSITORY) -> StoredRollouts:
+        return StoredRollouts(self.keeper(), NAMESPACE, repository, times or timing())
 
     def claims(self, repository: str = REPOSITORY) -> Claims:
         return Claims(self.keeper(), replace(AT, repository=repository))
@@ -224,9 +224,9 @@ async def test_a_stack_is_claimed_once_whoever_comes_first(place: Place) -> None
 
 async def test_releases_and_claims_do_not_mistake_each_other(place: Place) -> None:
     from tests.workbench.release.places import released
-    from workbench.release.kept import KeptRecords
+    from workbench.release.remote_records import RemoteRecords
 
-    view = KeptRecords(place.keeper(), AT, timing())
+    view = RemoteRecords(place.keeper(), AT, timing())
     await place.claims().write(Claim(ID, "hz", "ann@laptop"))
     await view.create(released(1))
     assert [each.revision for each in await view.entries()] == [1]
@@ -390,7 +390,7 @@ async def test_an_answer_that_was_lost_is_no_second_record(tmp_path: Path) -> No
             return version
 
     keeper = Losing(tmp_path)
-    kept = KeptRollouts(keeper, NAMESPACE, REPOSITORY, timing())
+    kept = StoredRollouts(keeper, NAMESPACE, REPOSITORY, timing())
     await kept.create((began(),))
     log = RolloutLog(kept, ID, await kept.lock(ID, ANN))
     await log.take_over()

@@ -96,13 +96,13 @@ async def test_every_machine_sees_it_and_who_carries_it_out(fleet: Fleet) -> Non
     async with ann.rollout(id_) as run:
         async for _ in run:
             break
-        seen = await ben.known_rollout(id_)
+        seen = await ben.find_rollout(id_)
         assert seen.runner is not None and seen.runner.who.startswith("ann@host-of-ann pid")
         assert ben.is_rolling_out(seen)
         with pytest.raises(Locked, match="ann@host-of-ann pid"):
             async with ben.rollout(id_):
                 pass
-    assert (await ben.known_rollout(id_)).runner is None
+    assert (await ben.find_rollout(id_)).runner is None
 
 
 async def test_another_machine_pauses_approves_and_ends_it(fleet: Fleet) -> None:
@@ -253,7 +253,7 @@ async def test_a_damaged_record_is_told_by_its_copy_and_gone_on_with(clusters: F
     ann, ben = clusters.session("ann", stages=DEV), clusters.session("ben", stages=DEV)
     id_ = await begun(ann)
     harm(clusters, spares_the_copy=True)
-    known = await ben.known_rollout(id_)
+    known = await ben.find_rollout(id_)
     assert (
         "checksum" in known.damage and "nothing is missing" in known.damage and (await ben.rollouts()).unreadable == ()
     )
@@ -263,7 +263,7 @@ async def test_a_damaged_record_is_told_by_its_copy_and_gone_on_with(clusters: F
     with pytest.raises(Refused, match=f"rollout {id_} of web/dev has not ended"):
         await begun(ben)
     assert (await carried_out(ben, id_)).phase is Phase.FINISHED
-    assert (await ann.known_rollout(id_)).damage == ""
+    assert (await ann.find_rollout(id_)).damage == ""
 
 
 async def test_a_stack_whose_claim_has_no_record_is_not_said_to_be_free(clusters: Fleet) -> None:

@@ -104,10 +104,10 @@ async def test_a_rollout_does_what_is_read_first(tmp_path: Path) -> None:
         assert (await opened.rollout_progress(id_)).phase is Phase.FINISHED
         shutil.rmtree(tmp_path / "state/rollouts")
         with pytest.raises(ReleaseFailure, match=f"the record of rollout {id_} is gone; it made a/prod #1 ") as raised:
-            await opened.known_rollout(id_)
+            await opened.find_rollout(id_)
         assert "z/prod #2 (succeeded, " in str(raised.value) and "wb release list STACK" in raised.value.hint
         with pytest.raises(ReleaseFailure, match="there is no rollout r-00000000"):
-            await opened.known_rollout("r-00000000")
+            await opened.find_rollout("r-00000000")
 
 
 async def test_a_rollout_that_changes_what_it_was_planned_with_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from workbench.present import durations, errors, reconcile, rollout, rollout_boa
 from workbench.present.rollout import Shown
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.release.known_rollouts import Found, Known
+from workbench.release.rollout_listing import RolloutEntry, RolloutListing
 from workbench.tui.frame import Frame
 from workbench.tui.later import later
 from workbench.tui.trying import tried
@@ -56,7 +56,7 @@ class RolloutsScreen(Frame):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Found | None = None
+        self._found: RolloutListing | None = None
         self._read_at: datetime | None = None
         self._trouble: Trouble | None = None
         self._soon = asyncio.Event()
@@ -147,7 +147,7 @@ class RolloutsScreen(Frame):
             yield Line()
         yield from rollout.progress_lines(Shown(known, now), glyphs)
 
-    def _known(self) -> Known | None:
+    def _known(self) -> RolloutEntry | None:
         key = self.query_one("#rollouts", ResourceTable).current
         return next((each for each in (self._found.known if self._found else ()) if each.id == key), None)
 
@@ -207,7 +207,7 @@ class RolloutsScreen(Frame):
         is_read_only = self.workbench.session.settings.is_read_only and action != "ask('pause')"
         return "this session is read-only" if is_read_only else ""
 
-    def _going_on(self) -> Known | None:
+    def _going_on(self) -> RolloutEntry | None:
         known = self._known()
         if known is None:
             self.notify("put the cursor on a rollout first", severity="warning")

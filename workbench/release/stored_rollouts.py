@@ -63,7 +63,7 @@ class Runner:
         return not self.is_gone and silent is not None and -lifetime < silent <= lifetime
 
 
-class KeptRollouts:
+class StoredRollouts:
     """`namespace` is where the rollouts are in a place, `repository` whose they are."""
 
     def __init__(self, keeper: RecordKeeper, namespace: str, repository: str, timing: Timing) -> None:

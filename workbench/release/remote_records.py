@@ -8,12 +8,12 @@ from contextlib import suppress
 from runtimes.base import Forbidden, Moved, NotThere, RecordKeeper, RuntimeFailure, StoredSecret
 from workbench.engine.release import Release
 from workbench.release.contract import Entry, HeldLock, Holder, Overtaken
-from workbench.release.kept_rollouts import Claim, claim_of
 from workbench.release.lease import DEFAULT_TIMING, Timing, acquire, not_allowed, take_away
 from workbench.release.packing import Place, pack, pieces_of, stack_name, unpack
+from workbench.release.stored_rollouts import Claim, claim_of
 
 
-class KeptRecords:
+class RemoteRecords:
     """See `workbench.release.contract.Records`."""
 
     def __init__(self, keeper: RecordKeeper, place: Place, timing: Timing = DEFAULT_TIMING) -> None:

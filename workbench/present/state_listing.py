@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from workbench.engine.kept_state import KeptResource, KeptState
+from workbench.engine.state_listing import StateListing, StateResource
 from workbench.present.glyphs import Glyphs
 from workbench.present.plain_data import plain
 from workbench.present.rows import Column, Row
@@ -15,7 +15,7 @@ from workbench.present.yaml_lines import yaml_lines
 COLUMNS = (Column("Resource", grow=True), Column("Id"), Column("Provider"), Column("Note"))
 
 
-def rows(found: KeptState) -> tuple[Row, ...]:
+def rows(found: StateListing) -> tuple[Row, ...]:
     return tuple(
         Row(
             each.id,
@@ -30,7 +30,7 @@ def rows(found: KeptState) -> tuple[Row, ...]:
     )
 
 
-def notes(each: KeptResource) -> Iterator[str]:
+def notes(each: StateResource) -> Iterator[str]:
     if not each.exists:
         yield "gone"
     if each.is_tainted:
@@ -41,7 +41,7 @@ def notes(each: KeptResource) -> Iterator[str]:
         yield "not configured any more"
 
 
-def summary(found: KeptState, glyphs: Glyphs) -> Iterator[Line]:
+def summary(found: StateListing, glyphs: Glyphs) -> Iterator[Line]:
     """Yields where the state is, how much it has, and what is not known."""
     if not found.lineage and not found.resources:
         said = "nothing" if found.is_doubtful else "no state yet"
@@ -61,7 +61,7 @@ def summary(found: KeptState, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
 
 
-def lines(each: KeptResource) -> Iterator[Line]:
+def lines(each: StateResource) -> Iterator[Line]:
     yield line(Span(each.address, Tone.STRONG), Span(f"  {each.provider}", Tone.MUTED))
     for note in notes(each):
         yield line(Span(note, Tone.WARN))
@@ -69,7 +69,7 @@ def lines(each: KeptResource) -> Iterator[Line]:
         yield shown.text
 
 
-def forgotten(every: Iterable[KeptResource]) -> Iterator[Line]:
+def forgotten(every: Iterable[StateResource]) -> Iterator[Line]:
     """Yields what was taken out of a state, by its id there, and how it is managed again."""
     for each in every:
         yield line("forgotten: ", Span(each.address, Tone.STRONG), Span(f"  {each.provider}", Tone.MUTED))
@@ -80,7 +80,7 @@ def forgotten(every: Iterable[KeptResource]) -> Iterator[Line]:
         yield line(Span(said, Tone.MUTED))
 
 
-def document(found: KeptState, only: KeptResource | None = None) -> dict[str, Any]:
+def document(found: StateListing, only: StateResource | None = None) -> dict[str, Any]:
     return {
         "apiVersion": "wb/v1",
         "kind": "TerraformState",

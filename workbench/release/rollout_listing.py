@@ -10,12 +10,12 @@ from runtimes.base import RuntimeFailure
 from workbench.engine.errors import Refused, ReleaseFailure
 from workbench.engine.rollout.progress import Progress
 from workbench.release.encoding import BrokenRecord
-from workbench.release.kept_rollouts import Claim, KeptRollouts, Runner
 from workbench.release.rollout_packing import ID_FORM, NewerRecord, StoredRollout
+from workbench.release.stored_rollouts import Claim, Runner, StoredRollouts
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RolloutEntry:
     """A rollout, where it is kept, and who carries it out: nobody, or somebody whose lease is there.
 
     `is_former`: an older version of this program keeps it, on this machine alone. `damage` says what is wrong with its
@@ -47,14 +47,14 @@ class NoSuchRollout(ReleaseFailure):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RolloutListing:
     """All rollouts that are known, the newest first. `silent` are places that may have others, and why that is so.
 
     `places` are those that were asked, "" for this machine. No other one is seen from here: not those that another
     machine recorded on its own disk.
     """
 
-    known: tuple[Known, ...] = ()
+    known: tuple[RolloutEntry, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     silent: Mapping[str, RuntimeFailure | ReleaseFailure] = field(default_factory=dict)
     places: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Found:
         there = ", ".join(shared)
         return f"asked: {there} and this machine; what another one recorded on its disk is not seen here"
 
-    def one(self, id_: str) -> Known:
+    def one(self, id_: str) -> RolloutEntry:
         """Raises `ReleaseFailure` where there is no such rollout, or none that can be read, or nobody can tell."""
         for each in self.known:
             if each.id == id_:
@@ -88,7 +88,7 @@ class Found:
         raise NoSuchRollout(f"there is no rollout {id_}: {known}", hint="wb rollout list")
 
 
-def not_ended(at: Known, stacks: str, now: datetime) -> Refused:
+def not_ended(at: RolloutEntry, stacks: str, now: datetime) -> Refused:
     by = f", carried out by {at.runner.who}" if at.runner is not None and at.runner.is_heard(now) else ""
     said = f"rollout {at.id} of {stacks} has not ended: it is {at.progress.phase.value}{by}"
     return Refused([said], hint=f"wb rollout resume {at.id}, or wb rollout abort {at.id}")
@@ -104,7 +104,7 @@ def untold_said(stack: str, claim: Claim, why: str) -> str:
     return f"whether rollout {claim.rollout} {of}, recorded in {place}, has ended is not known: {why}"
 
 
-def broken(found: StoredRollout, kept: KeptRollouts, error: BrokenRecord) -> ReleaseFailure:
+def broken(found: StoredRollout, kept: StoredRollouts, error: BrokenRecord) -> ReleaseFailure:
     """Returns what to say of a rollout that neither its record nor the copy tells: how to go on without it."""
     if isinstance(error, NewerRecord):
         hint = "use that version of wb"

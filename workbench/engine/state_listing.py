@@ -17,7 +17,7 @@ class NotInState(EngineError):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptResource:
+class StateResource:
     """`uid` is its id in the infrastructure, empty where that is secret. `address` is terraform's name of it.
 
     `is_configured` is None where the configuration does not compile. `body` has secrets masked. The rest is as in
@@ -36,7 +36,7 @@ class KeptResource:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
+class StateListing:
     """`lineage` is empty where there is no state yet. `absent` are configured resources that it does not have, `lost`
     those that the last release made there: `unread` says why releases are not known, empty where they are."""
 
@@ -44,7 +44,7 @@ class KeptState:
     where: str
     lineage: str
     serial: int
-    resources: tuple[KeptResource, ...]
+    resources: tuple[StateResource, ...]
     absent: tuple[ResourceId, ...] = ()
     problem: str = ""
     """Why it is not known what is configured, empty where it is."""
@@ -56,7 +56,7 @@ class KeptState:
         """Whether there is more than the state has, or may be, and no state that tells."""
         return bool(self.lost) or bool(self.unread and not self.lineage)
 
-    def find(self, text: str) -> KeptResource:
+    def find(self, text: str) -> StateResource:
         """Returns the one of this id, `TYPE/NAME` or terraform address. Raises `NotInState`."""
         for each in self.resources:
             if text in (str(each.id), each.address, f"{getattr(each.id, 'resource_type', '')}/{each.id.name}"):
@@ -75,7 +75,7 @@ def read(
     sensitive: Mapping[ResourceId, tuple[FieldPath, ...] | None],
     released: Collection[ResourceId],
     unread: str,
-) -> KeptState:
+) -> StateListing:
     """Masks what a state has. `released` is what the last release made, `unread` why that is not known.
 
     `sensitive` are the paths that providers named, None for those that nobody asked yet: of these all is masked that
@@ -89,7 +89,7 @@ def read(
     there = {each.id for each in resources}
     lost = tuple(each for each in released if each not in there)
     absent = tuple(each for each in wanted if each not in there and each not in lost)
-    return KeptState(stack, record.where, record.lineage, record.serial, resources, absent, problem, lost, unread)
+    return StateListing(stack, record.where, record.lineage, record.serial, resources, absent, problem, lost, unread)
 
 
 def _resource(
@@ -97,7 +97,7 @@ def _resource(
     is_configured: bool | None,
     seal: Seal,
     sensitive: Mapping[ResourceId, tuple[FieldPath, ...] | None],
-) -> KeptResource:
+) -> StateResource:
     id_, body = entry.live.id, entry.live.observed or entry.live.body
     named = sensitive.get(id_)
     paths = (
@@ -106,7 +106,7 @@ def _resource(
         *(opaque_paths(body) if named is None else named),
     )
     uid = "" if seal.hides(entry.live.identity.uid) else entry.live.identity.uid
-    return KeptResource(
+    return StateResource(
         id_,
         uid,
         entry.address,

@@ -35,7 +35,7 @@ class PackageView:
         return name in self.variables or name in self.schemas or name in self.others
 
 
-class World:
+class Declarations:
     """The packages of one program."""
 
     def __init__(self, program: Program) -> None:
