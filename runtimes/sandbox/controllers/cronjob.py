@@ -108,6 +108,10 @@ class CronJobs(Controller):
         except (ValueError, KeyError) as error:
             self.event(cron, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
             return
+        if schedule.after(self.clock.now()) is None:
+            why = f"{cron['spec']['schedule']} : time difference between two schedules is less than 1 second"
+            self.event(cron, "Warning", "InvalidSchedule", f"invalid schedule: {why}")
+            return
         due = self._due(cron, schedule)
         if due is not None:
             cron = self._run(cron, due, jobs)

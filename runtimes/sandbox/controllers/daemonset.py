@@ -192,7 +192,8 @@ class DaemonSets(Controller):
             changed = copied(self.hands.find("daemonsets.apps", *key_of(daemon_set)) or daemon_set)
             changed["status"] = status
             self.hands.update_status("daemonsets.apps", changed)
-        if min_ready and always["numberReady"] != available:
+        running = [pod for pods in by_node.values() for pod in pods if is_ready(pod)]
+        if min_ready and not all(is_available(pod, min_ready, now) for pod in running):
             self.enqueue(key_of(daemon_set), after=min_ready)
 
 

@@ -344,8 +344,8 @@ class Jobs(Controller):
             noted["failed"] = [pod["metadata"]["uid"] for pod in failed]
         status["uncountedTerminatedPods"] = noted
         job = self._store(job)
-        for pod in uncounted:
-            self._drop_finalizer(pod)
+        for pod in pods if job["metadata"].get("deletionTimestamp") else uncounted:
+            self._drop_finalizer(pod)  # a Job that goes lets go of those that have not ended, too
         if not noted and verdict is None:
             return
         status = job["status"]

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from runtimes.base import quantity
 from runtimes.sandbox import quota
-from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.base import Controller, Key, World, key_of
 from runtimes.sandbox.controllers.conditions import condition, resolved, without
 from runtimes.sandbox.controllers.owners import controller_of, labels_of, selects
 from runtimes.sandbox.controllers.pods import is_going, is_ready
@@ -25,15 +25,25 @@ class DisruptionBudgets(Controller):
     name = "disruption-controller"
     watches = ("poddisruptionbudgets.policy", "pods")
 
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._contested: dict[Key, Object] = {}
+
     def concerned(self, change: Change) -> Iterable[Key]:
         if change.resource[1] == "poddisruptionbudgets":
             yield change.key
             return
-        for budget in self.hands.all("poddisruptionbudgets.policy", change.key[0]):
-            if selects(budget["spec"].get("selector"), labels_of(change.object)):
-                yield key_of(budget)
+        fitting = [
+            budget
+            for budget in self.hands.all("poddisruptionbudgets.policy", change.key[0])
+            if selects(budget["spec"].get("selector"), labels_of(change.object))
+        ]
+        if len(fitting) > 1:
+            self._contested[change.key] = change.object
+        yield from map(key_of, fitting)
 
     def reconcile(self, key: Key) -> None:
+        self._tell_contested()
         budget = self.hands.find("poddisruptionbudgets.policy", *key)
         if budget is None or budget["metadata"].get("deletionTimestamp"):
             return
@@ -49,6 +59,19 @@ class DisruptionBudgets(Controller):
         healthy = sum(is_ready(pod) and not is_going(pod) and pod["metadata"]["name"] not in disrupted for pod in pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
         self._write(budget, expected, desired, healthy, allowed, disrupted)
+
+    def _tell_contested(self) -> None:
+        """A Pod that several budgets select is told of; a real controller counts it for any one of them."""
+        while self._contested:
+            (namespace, name), pod = self._contested.popitem()
+            budgets = self.hands.all("poddisruptionbudgets.policy", namespace)
+            fitting = [each for each in budgets if selects(each["spec"].get("selector"), labels_of(pod))]
+            if len(fitting) > 1:
+                chosen = fitting[0]["metadata"]["name"]
+                text = (
+                    f'Pod "{namespace}"/"{name}" matches multiple PodDisruptionBudgets.  Chose "{chosen}" arbitrarily.'
+                )
+                self.world.recorder.record("controllermanager", pod, "Warning", "MultiplePodDisruptionBudgets", text)
 
     def _goal(self, budget: Object, pods: list[Object]) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""

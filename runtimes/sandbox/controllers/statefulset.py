@@ -189,7 +189,8 @@ class StatefulSets(Controller):
             self._make_claims(found, pod)
             self.hands.create("pods", found["metadata"]["namespace"], pod)
         except ApiError as error:
-            self.event(found, "Warning", "FailedCreate", f"{what} failed error: {error.message}")
+            if error.reason != "AlreadyExists":  # the name is still taken, as by a pod that was let go
+                self.event(found, "Warning", "FailedCreate", f"{what} failed error: {error.message}")
             raise
         self.event(found, "Normal", "SuccessfulCreate", f"{what} successful")
 

@@ -1,0 +1,81 @@
+"""Corners of single controllers, as a real control plane of 1.34.3 was seen to go round them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtimes.sandbox.deletion import Options
+from runtimes.sandbox.errors import ApiError
+
+from .conftest import Object, World
+
+SELECTOR = {"matchLabels": {"app": "web"}}
+
+
+def template(image: str = "web:1", **spec: Any) -> Object:
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": image}], **spec}}
+
+
+def told(world: World) -> set[tuple[str, str]]:
+    events = world.cluster.list("events", "default").items
+    return {(event["involvedObject"]["kind"], event["reason"]) for event in events}
+
+
+def test_a_name_that_is_still_taken_is_no_failure_of_a_stateful_set(world: World) -> None:
+    spec = {"replicas": 1, "serviceName": "db", "selector": SELECTOR, "template": template()}
+    world.create("statefulsets.apps", {"metadata": {"name": "db"}, "spec": spec})
+    world.pass_seconds(5)
+    world.patch("pods", "db-0", {"metadata": {"labels": {"app": "other"}}})
+    world.pass_seconds(30)
+    assert not world.get("pods", "db-0")["metadata"].get("ownerReferences"), "it was let go"
+    assert ("StatefulSet", "SuccessfulCreate") in told(world)
+    assert ("StatefulSet", "FailedCreate") not in told(world)
+
+
+def test_a_job_that_goes_lets_go_of_pods_that_never_ran(world: World) -> None:
+    """With a policy for failures Pods on their way out are not counted before they ended, which these never do."""
+    rules = [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}]
+    spec = {"template": template("web:1-missing", restartPolicy="Never"), "podFailurePolicy": {"rules": rules}}
+    world.create("jobs.batch", {"metadata": {"name": "work"}, "spec": spec})
+    world.pass_seconds(5)
+    assert len(world.pods()) == 1
+    world.cluster.delete("jobs.batch", "default", "work", propagation="Foreground")
+    world.pass_seconds(10)
+    assert not world.pods()
+    assert not world.cluster.list("jobs.batch", "default").items
+
+
+def test_a_schedule_that_never_comes_is_told(world: World) -> None:
+    job = {"spec": {"template": template(restartPolicy="Never")}}
+    spec = {"schedule": "0 0 31 2 *", "jobTemplate": job}
+    world.create("cronjobs.batch", {"metadata": {"name": "never"}, "spec": spec})
+    world.pass_seconds(5)
+    assert ("CronJob", "InvalidSchedule") in told(world)
+
+
+def test_a_surge_goes_on_once_the_new_pods_were_ready_long_enough(world: World) -> None:
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    spec = {"selector": SELECTOR, "template": template(), "updateStrategy": rolling, "minReadySeconds": 4}
+    world.create("daemonsets.apps", {"metadata": {"name": "web"}, "spec": spec})
+    world.pass_seconds(20)
+    world.patch("daemonsets.apps", "web", {"spec": {"template": template("web:2")}})
+    world.pass_seconds(60)
+    assert {pod["spec"]["containers"][0]["image"] for pod in world.pods()} == {"web:2"}
+
+
+def test_a_pod_of_two_budgets_is_told_and_not_evicted(world: World) -> None:
+    world.create(
+        "replicasets.apps", {"metadata": {"name": "web"}, "spec": {"selector": SELECTOR, "template": template()}}
+    )
+    for name in ("one", "two"):
+        budget = {"minAvailable": 0, "selector": SELECTOR}
+        world.create("poddisruptionbudgets.policy", {"metadata": {"name": name}, "spec": budget})
+    world.pass_seconds(5)
+    (pod,) = world.pods()
+    with pytest.raises(ApiError) as refused:
+        world.cluster.evict("default", pod["metadata"]["name"], Options())
+    assert (refused.value.code, refused.value.reason) == (500, "")
+    assert "more than one PodDisruptionBudget" in refused.value.message
+    assert ("Pod", "MultiplePodDisruptionBudgets") in told(world)
