@@ -34,16 +34,18 @@ def whatever_ready_says(state: Object) -> Says | None:
 def of(state: Object, live: Object) -> Says | None:
     """What counts where there is no Ready. `live` is the object, for conditions that others give their meaning."""
     type_ = str(state.get("type") or "")
-    if is_true(state):
+    if is_true(state) or "status" not in state:  # an Argo CD Application has bad news while it is so, without a status
         if _FAULTS.search(type_):
             return Says.FAILED
-        is_open = _OPEN.search(type_) is not None or (type_ == "Progressing" and _has_openshift_three(live))
-        return Says.OPEN if is_open else None
+        if _OPEN.search(type_):
+            return Says.OPEN
+    if is_true(state):
+        return Says.OPEN if type_ == "Progressing" and _has_openshift_three(live) else None
     if type_ == "Progressing":
         return _without_progress(state, live)
     if type_ == "Succeeded":
         return Says.FAILED if is_false(state) else Says.OPEN
-    return Says.OPEN if type_ in _GOOD or (is_false(state) and _PART_IS_READY.search(type_)) else None
+    return Says.OPEN if type_ in _GOOD or (is_false(state) and _PART_IS_GOOD.search(type_)) else None
 
 
 def _has_openshift_three(live: Object) -> bool:
@@ -63,7 +65,8 @@ _MISSING_THOUGH_READY = ("Synced", "ACK.ResourceSynced", "LastAsyncOperation")
 _FAULTS = re.compile(r"Failed$|^Invalid|^SpecError$")
 _OPEN = re.compile(
     r"(?:Error|ErrorOccurred|Failure|Failing|Pending|Unhealthy|Unavailable|Degraded|Updating|Upgrading|Creating"
-    r"|Deleting|Provisioning|Initializing|Deploying|Installing|PlanMissing|RolloutProgressing)$"
+    r"|Deleting|Provisioning|Initializing|Deploying|Installing|Remediating|RollingOut|Scaling(?:Up|Down)|PlanMissing"
+    r"|RolloutProgressing)$"
 )
 _GOOD = frozenset(
     {
@@ -80,6 +83,7 @@ _GOOD = frozenset(
         "Offered",
         "Programmed",
         "Provisioned",
+        "QuotaReserved",
         "Reconciled",
         "ResolvedRefs",
         "ResourcesApplied",
@@ -93,4 +97,4 @@ _GOOD = frozenset(
         "Validated",
     }
 )
-_PART_IS_READY = re.compile(r"(?<!Not)(?<!Upgrade)(?<!Update)Ready$")
+_PART_IS_GOOD = re.compile(r"(?<!Not)(?<!Upgrade)(?<!Update)Ready$|UpToDate$")

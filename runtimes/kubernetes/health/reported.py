@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress
-from runtimes.kubernetes.objects import Object, kind_of, mapping, spec, status
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress
+from runtimes.kubernetes.objects import Object, is_true, kind_of, mapping, mappings, spec, status
 
 _NAMED = re.compile(r"(?i)(?:phase|state|status|health|robustness)$")
 # what was, or shall be, is not how it is; nor is how a part that is run again and again ended last
@@ -37,9 +37,11 @@ _GOING_ON = re.compile(
 _NO_FAULT = re.compile(r"(?i)^(?:no|none|not)[ _-]?(?:fail|error)")
 _WARNING = re.compile(r"(?i)(?:^|_)warn(?:ing)?$")
 _HELD = re.compile(r"(?i)^(?:paused|suspended)$")
+_OVER = re.compile(r"(?i)^(?:error|errored|aborted|terminated|inconclusive|cancell?ed)$")
 _RUNS_ONCE = re.compile(r"^(?!Cron|Scheduled).*(?:Run|Job|Workflow|Backup|Restore|Build|Experiment)$")
 _FLAGS = ("ready", "healthy", "readyToUse", "isReady", "available", "applied")
-_COUNTS = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas")
+_COUNTS = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "upToDateReplicas")
+_ENDED = ("Succeeded", "Complete", "Completed", "Finished", "Failed", "Suspended")
 _NODES = ("updatedNumberScheduled", "numberReady", "numberAvailable")
 
 
@@ -58,11 +60,33 @@ def assess(live: Object) -> Verdict | None:
         if flag is False:
             said = _message(live) or f"{name} is false"
             return in_progress(said, reason="NotReady", evidence=f"{name} false")
-    return _short(live) or _warning(live)
+    return _short(live) or _unfinished(live) or _warning(live)
+
+
+def _unfinished(live: Object) -> Verdict | None:
+    """A job of somebody's own (PyTorchJob, JobSet) that says by conditions alone how it goes, and not that it ended."""
+    said = [each for each in mappings(status(live).get("conditions")) if each.get("type")]
+    if not said or not kind_of(live).endswith(("Job", "JobSet")) or any(True for _ in _words(live)):
+        return None
+    if any(is_true(each) and each.get("type") in _ENDED for each in said):
+        return None
+    newest = next((each for each in reversed(said) if is_true(each)), said[-1])
+    text = str(newest.get("message") or f"{newest.get('type')} is {newest.get('status')}, and it has not ended")
+    return in_progress(text, reason=str(newest.get("reason") or "Running"), evidence=condition_text(newest))
 
 
 def _warning(live: Object) -> Verdict | None:
-    """A Ceph cluster may say HEALTH_WARN for as long as it runs: nobody waits for the end of that, and all are told."""
+    """A Ceph cluster may say HEALTH_WARN for as long as it runs, and an Application of Argo CD be out of sync: nobody
+    waits for the end of that, and all are told."""
+    operation = mapping(status(live).get("operationState"))
+    if operation.get("phase") in ("Failed", "Error"):
+        what = f"its last operation ended as {operation['phase']}"
+        message = operation.get("message")
+        return current(f"{what}: {message}" if message else what, "OperationFailed", is_qualified=True)
+    if mapping(status(live).get("sync")).get("status") == "OutOfSync":
+        return current(
+            "what runs is not what its source says: sync.status is OutOfSync", "OutOfSync", is_qualified=True
+        )
     for name, word in _words(live):
         if _WARNING.search(word):
             return current(_said(live, name, word), _reason(word), is_qualified=True)
@@ -75,8 +99,9 @@ def failure(live: Object) -> Verdict | None:
         if (told := status(live).get(name)) and isinstance(told, str):
             reason = str(status(live).get("failureReason") or "Failed")
             return failed(_message(live) or told, reason=reason, evidence=f"{name} {told}")
+    runs_once = _RUNS_ONCE.search(kind_of(live)) is not None
     for name, word in _words(live):
-        if _FAILED.search(word) and not _NO_FAULT.search(word):
+        if (_FAILED.search(word) and not _NO_FAULT.search(word)) or (runs_once and _OVER.search(word)):
             return failed(_said(live, name, word), reason=_reason(word), evidence=f"{name} {word}")
     return None
 

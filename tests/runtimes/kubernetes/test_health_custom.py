@@ -70,6 +70,18 @@ def conditions(*each: str) -> dict[str, Any]:
         (conditions("Available=Unknown"), OPEN),
         (conditions("EtcdClusterReady=False", "CertificatesReady=True"), OPEN),
         (conditions("UpgradeReady=False", "NotReady=False"), CURRENT),
+        (conditions("Available=True", "RollingOut=True", "MachinesUpToDate=False"), OPEN),
+        (conditions("Available=True", "RollingOut=False", "MachinesUpToDate=True", "ScalingUp=False"), CURRENT),
+        (conditions("Available=True", "ScalingDown=True"), OPEN),
+        (conditions("Available=True", "MachinesUpToDate=False"), OPEN),
+        (conditions("QuotaReserved=False/Pending"), OPEN),
+        # an Application of Argo CD has conditions as long as they hold, and gives them no status
+        (
+            {"health": {"status": "Healthy"}, "conditions": [{"type": "ComparisonError", "message": "no manifests"}]},
+            OPEN,
+        ),
+        ({"health": {"status": "Healthy"}, "conditions": [{"type": "InvalidSpecError"}]}, FAILED),
+        ({"health": {"status": "Healthy"}, "conditions": [{"type": "OrphanedResourceWarning"}]}, CURRENT),
         ({"ingress": [conditions("Admitted=True"), conditions("Admitted=False/HostAlreadyClaimed")]}, OPEN),
         ({"ancestors": [conditions("Accepted=True"), conditions("Accepted=False/TargetNotFound")]}, OPEN),
     ],
@@ -166,6 +178,52 @@ def test_running_is_the_end_of_a_service_and_the_middle_of_a_run() -> None:
     assert found == ["Workflow", "Backup", "TestRun", "Build"]
 
 
+def test_what_runs_once_does_not_come_back_from_its_end() -> None:
+    """Nobody waits for a run that is over; a service that was in error may recover."""
+    words = ("Error", "Aborted", "Cancelled", "Inconclusive")
+    kinds = ("Workflow", "AnalysisRun", "Job", "Database")
+    found = {kind: {assessed(kind, {"phase": word}).status for word in words} for kind in kinds}
+    assert found == {"Workflow": {FAILED}, "AnalysisRun": {FAILED}, "Job": {FAILED}, "Database": {OPEN}}
+    assert assessed("Job", {"state": {"phase": "Aborted", "reason": "PodFailed"}}).status is FAILED
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (conditions("Created=True"), OPEN),
+        (conditions("Created=True", "Running=True"), OPEN),
+        (conditions("Created=True", "Running=True", "Restarting=True"), OPEN),
+        (conditions("Created=True", "Running=False", "Succeeded=True"), CURRENT),
+        (conditions("Created=True", "Running=False", "Failed=True"), FAILED),
+        (conditions("Created=True", "Suspended=True"), CURRENT),
+        (conditions("Completed=True"), CURRENT),
+        ({"phase": "Completed", **conditions("Created=True")}, CURRENT),
+        ({"conditions": [{"status": "Running"}]}, CURRENT),
+    ],
+)
+@pytest.mark.parametrize("kind", ["PyTorchJob", "JobSet"])
+def test_a_job_that_has_not_ended_is_not_what_one_waits_for(kind: str, status: Any, expected: Status) -> None:
+    """Kubeflow's jobs have Running True for hours, and were called ready for as long."""
+    assert assessed(kind, status).status is expected
+    assert assessed("Database", conditions("Created=True", "Running=True")).status is CURRENT
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"sync": {"status": "OutOfSync"}}, "what runs is not what its source says: sync.status is OutOfSync"),
+        (
+            {"sync": {"status": "Synced"}, "operationState": {"phase": "Failed", "message": "denied"}},
+            "its last operation ended as Failed: denied",
+        ),
+    ],
+)
+def test_healthy_is_not_all_that_is_said_of_an_application(more: dict[str, Any], said: str) -> None:
+    """Healthy is what runs, which may be from before what was asked for."""
+    found = assessed("Application", {"health": {"status": "Healthy"}, **more})
+    assert (found.status, found.is_qualified, found.message) == (CURRENT, True, said)
+
+
 def test_what_the_configuration_pauses_is_as_it_should_be() -> None:
     assert assessed("Rollout", {"phase": "Paused"}).status is OPEN
     assert assessed("Rollout", {"phase": "Paused"}, {"paused": True}).status is CURRENT
@@ -177,6 +235,7 @@ def test_what_the_configuration_pauses_is_as_it_should_be() -> None:
         ({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "updatedReplicas": 3}, CURRENT),
         ({"replicas": 3, "readyReplicas": 2}, OPEN),
         ({"replicas": 3, "readyReplicas": 3, "updatedReplicas": 1}, OPEN),
+        ({"replicas": 3, "readyReplicas": 3, "upToDateReplicas": 1}, OPEN),
         ({"replicas": 2}, OPEN),
         ({"replicas": "two"}, CURRENT),
     ],
