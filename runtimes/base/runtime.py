@@ -174,7 +174,10 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """An event of the infrastructure about an object (a Kubernetes Event). `when` is its last time, in UTC."""
+    """An event of the infrastructure about an object (a Kubernetes Event). `when` is its last time, in UTC.
+
+    Where there are more than are kept, the first one without a time stands for the others, and says how many.
+    """
 
     about: ObjectRef
     warning: bool

@@ -20,6 +20,7 @@ _SMALLER = 8
 _LOG_LIMIT_BYTES = 1024 * 1024
 
 Object = dict[str, Any]
+Thin = Callable[[list[Object]], list[Object]]
 
 
 def _whole(live: Object) -> Object:
@@ -196,21 +197,23 @@ class Client:
         labels: str = "",
         fields: str = "",
         trim: Callable[[Object], Object] = _whole,
+        thin: Thin | None = None,
     ) -> Listing:
         """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces.
 
         `trim` leaves out of each object what its reader has no use for, page by page: only one page is there in full.
+        `thin` says after each page which of all objects so far are kept; it gets none where the list begins (again).
         Raises `NotThere` where the kind is not served any more.
         """
         for _ in range(3):
             try:
-                return await self._pages(resource, namespace, labels, fields, trim)
+                return await self._pages(resource, namespace, labels, fields, trim, thin)
             except Expired:
                 continue  # it took longer than the server remembers: from the start
             except NotThere:
                 await self._refuse_served(resource)
                 raise
-        return await self._pages(resource, namespace, labels, fields, trim, page_size=0)
+        return await self._pages(resource, namespace, labels, fields, trim, thin, page_size=0)
 
     async def _pages(
         self,
@@ -219,9 +222,10 @@ class Client:
         labels: str,
         fields: str,
         trim: Callable[[Object], Object],
+        thin: Thin | None,
         page_size: int = PAGE_SIZE,
     ) -> Listing:
-        items: list[Object] = []
+        items: list[Object] = [] if thin is None else thin([])
         after = ""
         while True:
             query = [("limit", str(page_size))] if page_size else []
@@ -241,6 +245,7 @@ class Client:
             for item in self._items(page, resource, namespace):
                 # elements of a list leave out what the list says for all
                 items.append(trim({"apiVersion": resource.api_version, "kind": resource.kind, **item}))
+            items = items if thin is None else thin(items)
             metadata = page.get("metadata") or {}
             before, after = after, metadata.get("continue") or ""
             if after and after == before:

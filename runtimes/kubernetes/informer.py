@@ -22,8 +22,9 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from runtimes.base import Forbidden, KubernetesId, Lost, NotThere, RuntimeFailure, Unreachable
-from runtimes.kubernetes.client import Listing, Object, WatchEvent
+from runtimes.kubernetes.client import Listing, Object, Thin, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
+from runtimes.kubernetes.event_room import EventRoom
 from runtimes.kubernetes.failures import Expired
 
 _FIRST_PAUSE_SECONDS = 0.2
@@ -58,6 +59,7 @@ class Source(Protocol):
         labels: str = "",
         fields: str = "",
         trim: Callable[[Object], Object] = ...,
+        thin: Thin | None = None,
     ) -> Listing: ...
 
     def watch(
@@ -70,7 +72,7 @@ class Informer:
 
     `heard` is called whenever the server says something. `is_settled` turns true when the first list is there, or was
     refused. `failure` is the last error while it holds, `lost_at` since when nothing could be heard, None while the
-    connection stands.
+    connection stands. Of events only so many are kept as there is `room` for; it is None for any other kind.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Informer:
         changed: Callable[[Informer], None],
         heard: Callable[[], None] = lambda: None,
         read_named: Callable[[], Awaitable[Iterable[Object]]] | None = None,
+        room: EventRoom | None = None,
     ) -> None:
         """`kind` names kind and namespace; with `name`, only the object of that name is looked at. `read_named` reads
         all that matters one by one, None where that is not known."""
@@ -100,6 +103,7 @@ class Informer:
         self._again = asyncio.Event()
         self._gone: dict[str, int] = {}
         self._moved: set[str] | None = None
+        self.room = (room or EventRoom()) if self.is_of_events else None
 
     def take_moved(self) -> set[str] | None:
         """Returns the uids of what came, went or changed since it was last asked; None where that may be anything."""
@@ -220,7 +224,13 @@ class Informer:
         return random.uniform(longest / 2, longest)
 
     async def _list(self, resource: ApiResource) -> None:
-        listing = await self._client.list(resource, self._kind.namespace, fields=self._selector(), trim=_trimmed)
+        room = None if self.room is None else EventRoom(self.room.most)
+        thin = None if room is None else room.thinned
+        listing = await self._client.list(
+            resource, self._kind.namespace, fields=self._selector(), trim=_trimmed, thin=thin
+        )
+        if self.room is not None and room is not None:
+            self.room.take_over(room)
         self._version = listing.version
         self._gone.clear()
         self._replace({_uid(each): each for each in listing.items})
@@ -252,6 +262,8 @@ class Informer:
         seen = self._gone.get(uid, -1) if known is None else _number(_version(known))
         if 0 <= _number(version) <= seen and event.type != "DELETED":
             return  # repeated, or overtaken by a newer one
+        if self.room is not None and known is None and event.type != "ADDED":
+            self.room.come_back(event.object)
         if event.type == "DELETED":
             self.objects.pop(uid, None)
             self._gone[uid] = _number(version)
@@ -265,7 +277,17 @@ class Informer:
             }
         if self._moved is not None:
             self._moved.add(uid)
+        self._make_room()
         self._changed(self)
+
+    def _make_room(self) -> None:
+        if self.room is None or not self.room.is_over(len(self.objects)):
+            return
+        for each in self.room.thin(list(self.objects.values()))[1]:
+            uid = _uid(each)
+            del self.objects[uid]
+            if self._moved is not None:
+                self._moved.add(uid)
 
     def _replace(self, objects: dict[str, Object]) -> None:
         if objects != self.objects or not self.is_settled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from runtimes.base import ObjectRef
 from runtimes.base.contents import MAPPINGS
@@ -15,6 +15,12 @@ Object = Mapping[str, Any]
 _Key = TypeVar("_Key", bound=Hashable)
 _Index = dict[_Key, dict[str | int, Object]]
 _NONE: Mapping[str | int, Object] = {}
+
+
+class LeftOut(Protocol):
+    """Who knows how many events about an object were left out; None where that may be some."""
+
+    def about(self, subject: Object) -> int | None: ...
 
 
 class Objects:
@@ -33,6 +39,7 @@ class Objects:
         self._events_by_name: _Index[tuple[str, str, str]] = {}
         self._reporting: set[tuple[str, str]] = set()
         self.are_events_known = True
+        self._uncounting: list[LeftOut] = []
         for each in live:
             self.put(each)
         for each in events:
@@ -44,6 +51,20 @@ class Objects:
 
     def is_status_expected(self, live: Object) -> bool:
         return (group_of(live), kind_of(live)) in self._reporting
+
+    def leave_out(self, left_out: LeftOut) -> None:
+        """Has somebody asked of which objects not all events are here."""
+        self._uncounting.append(left_out)
+
+    def events_left_out(self, subject: Object) -> int | None:
+        """Returns how many events about an object are not here; None where that may be some."""
+        found = 0
+        for each in self._uncounting:
+            some = each.about(subject)
+            if some is None:
+                return None
+            found += some
+        return found
 
     def put(self, each: Object, *, is_event: bool = False) -> None:
         """Takes note of an object, in place of one of the same uid that was taken away, if there was one."""

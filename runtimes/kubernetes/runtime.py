@@ -43,9 +43,11 @@ from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
 from runtimes.kubernetes import attaching, fields, listing, log_feed, metrics, normalize, relations, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
+from runtimes.kubernetes.event_room import EventRoom
 from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.field_removal import managed_fields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
+from runtimes.kubernetes.objects import event_stamp
 from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
@@ -53,7 +55,7 @@ from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.table_feed import following
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Limits, Transport
-from runtimes.kubernetes.tree import occurrence
+from runtimes.kubernetes.tree import newest
 from runtimes.kubernetes.watch import watching
 
 _ATTEMPTS = 10
@@ -61,6 +63,7 @@ _ATTEMPTS = 10
 # and refuses it for one that is there.
 _VERSION_OF_NOTHING = "1"
 _IDENTITY_SECONDS = 30.0
+_MOST_EVENTS_OF_ONE = 1_000
 _LONGEST_UID = 128
 _UNCHANGED = frozenset({str, int, bool, type(None)})
 
@@ -257,9 +260,11 @@ class KubernetesRuntime:
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         """See `Listable`."""
         resource = await self._client.discovery.resource("v1", "Event")
-        found = await self._client.list(resource, id_.namespace, fields=f"involvedObject.uid={uid}")
+        room = EventRoom(_MOST_EVENTS_OF_ONE)
+        found = await self._client.list(resource, id_.namespace, fields=f"involvedObject.uid={uid}", thin=room.thinned)
         about = {"kind": id_.kind, "metadata": {"namespace": id_.namespace, "name": id_.name, "uid": uid}}
-        return tuple(occurrence(about, each) for each in found.items)
+        events = sorted(found.items, key=event_stamp)
+        return newest(about, events, room.about(about), _MOST_EVENTS_OF_ONE)
 
     async def usage(self, kind: LiveKind, namespaces: Collection[str] = ()) -> Mapping[tuple[str, str], Usage] | None:
         """See `Measurable`."""

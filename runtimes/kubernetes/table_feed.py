@@ -17,7 +17,7 @@ from typing import Any
 from runtimes.base import Forbidden, KubernetesId, NotThere, Rejected, RuntimeFailure
 from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
 from runtimes.kubernetes import tables
-from runtimes.kubernetes.client import Client, Listing, Object, WatchEvent
+from runtimes.kubernetes.client import Client, Listing, Object, Thin, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import Expired
 from runtimes.kubernetes.feed import Feed
@@ -157,8 +157,9 @@ class _Rows:
         labels: str = "",
         fields: str = "",
         trim: Callable[[Object], Object] = dict,
+        thin: Thin | None = None,
     ) -> Listing:
-        """Rows are short as they are: there is nothing to `trim`."""
+        """Rows are short as they are, and there are never more than so many: there is nothing to `trim` or `thin`."""
         for _ in range(_ATTEMPTS):
             try:
                 return await self._pages(resource, namespace)

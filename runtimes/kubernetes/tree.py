@@ -6,6 +6,7 @@ relations have no owner reference and are followed by name: the claims of a Stat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from runtimes.base import Occurrence, ReadyRule, StatusNode
@@ -32,6 +33,8 @@ from runtimes.kubernetes.objects import (
 
 _DEEPEST = 8
 _EVENTS_A_NODE = 10
+LEFT_OUT = "OlderEvents"
+"""In place of the reason of an event: it stands for others."""
 # history that says nothing about health
 _LEFT_OUT = frozenset({"ControllerRevision"})
 
@@ -52,7 +55,7 @@ def _node(
         details=details(live, objects),
         created=created(live),
         children=tuple(_node(each, objects, now, below) for each in children),
-        events=tuple(occurrence(live, event) for event in objects.events_about(live)[-_EVENTS_A_NODE:]),
+        events=newest(live, objects.events_about(live), objects.events_left_out(live), _EVENTS_A_NODE),
         labels={key: str(value) for key, value in mapping(mapping(live.get("metadata")).get("labels")).items()},
     )
 
@@ -142,6 +145,21 @@ def _pod_details(live: Object) -> tuple[str, ...]:
     if node := spec(live).get("nodeName"):
         facts.append(f"on {node}")
     return tuple(facts)
+
+
+def newest(about: Object, events: Sequence[Object], left_out: int | None, most: int) -> tuple[Occurrence, ...]:
+    """The newest events about an object, oldest first; before them, what stands for those that are not among them."""
+    shown = tuple(occurrence(about, each) for each in events[-most:])
+    text = left_out_text(None if left_out is None else left_out + len(events) - len(shown))
+    if not text:
+        return shown
+    return (Occurrence(reference(about), False, LEFT_OUT, text, 1, None), *shown)
+
+
+def left_out_text(left_out: int | None) -> str:
+    if left_out is None:
+        return "older events are not kept: whether of this object, too, is not known"
+    return f"{left_out} older event{' is' if left_out == 1 else 's are'} not kept" if left_out else ""
 
 
 def occurrence(about: Object, event: Object) -> Occurrence:

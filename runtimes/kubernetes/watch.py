@@ -35,6 +35,7 @@ from runtimes.base import (
 from runtimes.base.scopes import CLUSTER_WIDE
 from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.event_room import MOST_EVENTS
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.log_tails import LogTails
@@ -70,9 +71,9 @@ _BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
 
 @asynccontextmanager
 async def watching(
-    client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules = NO_RULES
+    client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules = NO_RULES, most_events: int = MOST_EVENTS
 ) -> AsyncIterator[AsyncIterator[WatchReport]]:
-    observer = _Observer(client, ids, rules, client.transport.now)
+    observer = _Observer(client, ids, rules, client.transport.now, most_events)
     task = asyncio.create_task(observer.run())
     observer.follow(task)
     try:
@@ -84,9 +85,14 @@ async def watching(
 
 class _Observer(AsyncIterator[WatchReport]):
     def __init__(
-        self, client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules, now: Callable[[], datetime]
+        self,
+        client: Client,
+        ids: tuple[KubernetesId, ...],
+        rules: ReadyRules,
+        now: Callable[[], datetime],
+        most_events: int = MOST_EVENTS,
     ) -> None:
-        self._rules, self._now = rules, now
+        self._rules, self._now, self._most_events = rules, now, most_events
         self._client, self._ids = client, tuple(dict.fromkeys(ids))
         self._order = {id_: number for number, id_ in enumerate(self._ids)}
         self._informers: dict[tuple[str, str, str, str], Informer] = {}
@@ -143,10 +149,17 @@ class _Observer(AsyncIterator[WatchReport]):
             group.create_task(self._liveness.run())
             for id_ in self._ids:
                 await self._prepare(id_)
+            self._share_room()
             for informer in self._informers.values():
                 group.create_task(informer.run())
             self._logs.start(group)
             group.create_task(self._refresh())
+
+    def _share_room(self) -> None:
+        rooms = [each.room for each in self._informers.values() if each.room is not None]
+        for room in rooms:
+            room.share(self._most_events, len(rooms))
+            self._objects.leave_out(room)
 
     async def _prepare(self, id_: KubernetesId) -> None:
         namespace = await self._namespace(id_)
@@ -306,7 +319,11 @@ class _Observer(AsyncIterator[WatchReport]):
         found = why.deepest(live, objects, now, self._rules.get(id_))
         if found is None:
             return None
-        return replace(why.blocking_of(*found), log_tail=self._logs.tail(*found))
+        blocking = why.blocking_of(*found)
+        if left_out := tree.left_out_text(objects.events_left_out(found[0])):
+            # what decides may be among them
+            blocking = replace(blocking, message=f"{blocking.message} ({left_out})")
+        return replace(blocking, log_tail=self._logs.tail(*found))
 
 
 def _said(failure: RuntimeFailure) -> str:

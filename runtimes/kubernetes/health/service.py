@@ -40,7 +40,8 @@ def _without_address(live: Object, objects: Objects, now: datetime) -> Verdict:
     if is_old and not metadata(live).get("finalizers") and not objects.are_events_known:
         what = "it has no address, and whether a controller took it up is not known, as events may not be listed"
         return in_progress(f"{what} (ask for this right, or write a rule in readiness.yaml)", reason="NoAddress")
-    if is_old and not metadata(live).get("finalizers") and not objects.events_about(live):
+    is_quiet = not objects.events_about(live) and objects.events_left_out(live) == 0
+    if is_old and is_quiet and not metadata(live).get("finalizers"):
         what = f"no controller took it up within {TAKEN_UP_SECONDS:g} s: it has no address"
         return current(what, "NoController", is_qualified=True)
     warning = objects.last_warning(live)

@@ -14,6 +14,7 @@ from aiohttp import web
 from runtimes.base import KubernetesId
 from runtimes.base.answer_listeners import listening
 from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.event_room import EventRoom
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.transport import Transport
@@ -23,7 +24,13 @@ current-context: main
 clusters: [{{name: main, cluster: {{server: "{server}"}}}}]
 contexts: [{{name: main, context: {{cluster: main, user: ""}}}}]
 """
-PODS = {"kind": "APIResourceList", "resources": [{"name": "pods", "kind": "Pod", "namespaced": True, "verbs": []}]}
+SERVED = {
+    "kind": "APIResourceList",
+    "resources": [
+        {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": []},
+        {"name": "events", "kind": "Event", "namespaced": True, "verbs": []},
+    ],
+}
 
 
 def _pod(name: str, version: int, **more: Any) -> dict[str, Any]:
@@ -41,7 +48,7 @@ class Script:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/api/v1":
-            return web.json_response(PODS)
+            return web.json_response(SERVED)
         if request.query.get("watch"):
             self.asked.append(f"watch {request.query['resourceVersion']}")
             return await self._watch(request)
@@ -68,14 +75,16 @@ class Script:
 
 
 @asynccontextmanager
-async def _informed(tmp_path: Path, script: Script) -> AsyncIterator[Informer]:
+async def _informed(
+    tmp_path: Path, script: Script, kind: str = "Pod", room: EventRoom | None = None
+) -> AsyncIterator[Informer]:
     """Gives an informer that has taken in the whole script."""
     runner = web.ServerRunner(web.Server(script.answer), handle_signals=False, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     (tmp_path / "config").write_text(CONFIG.format(server=f"http://127.0.0.1:{runner.addresses[0][1]}"))
     client = Client(Transport(Kubeconfig([tmp_path / "config"]).connection(), place="here"))
-    informer = Informer(client, KubernetesId("v1", "Pod", "shop", "*"), changed=lambda _: None)
+    informer = Informer(client, KubernetesId("v1", kind, "shop", "*"), changed=lambda _: None, room=room)
     task = asyncio.create_task(informer.run())
     try:
         async with asyncio.timeout(20):
@@ -161,3 +170,50 @@ async def test_of_events_is_held_what_is_read_and_what_all_say_once(tmp_path: Pa
         "involvedObject": {key: each for key, each in whole["involvedObject"].items() if key != "fieldPath"},
     }
     assert a["reason"] is b["reason"] and a["metadata"]["namespace"] is b["involvedObject"]["namespace"]
+
+
+def _event(about: str, minute: int, type_: str = "Warning") -> dict[str, Any]:
+    subject = {"kind": "Pod", "namespace": "shop", "name": about, "uid": f"uid-{about}"}
+    said = {"type": type_, "involvedObject": subject, "lastTimestamp": f"2026-11-26T10:{minute:02d}:00Z"}
+    return _pod(f"{about}-{minute}", minute, **{**said, "kind": "Event"})
+
+
+async def test_of_more_events_than_there_is_room_for_each_object_keeps_its_newest_and_the_rest_is_counted(
+    tmp_path: Path,
+) -> None:
+    noisy = [_event("noisy", minute) for minute in range(20, 50)]
+    quiet = [_event("quiet", 1), _event("quiet", 2, "Normal"), _event("calm", 3, "Normal")]
+    script = Script([[quiet, noisy[:15], noisy[15:]]], [[]])
+    async with _informed(tmp_path, script, "Event", EventRoom(8)) as informer:
+        assert informer.room is not None
+        kept = set(_names(informer))
+        left_out = {name: informer.room.about(_pod(name, 1)) for name in ("noisy", "quiet", "calm")}
+    assert kept >= {"quiet-1", "quiet-2", "calm-3", "noisy-49", "noisy-48"} and len(kept) <= 9
+    assert left_out == {"noisy": 33 - len(kept), "quiet": 0, "calm": 0}
+
+
+async def test_room_for_events_is_made_while_they_come_and_those_that_end_are_counted_no_more(tmp_path: Path) -> None:
+    came = [{"type": "ADDED", "object": _event("noisy", minute)} for minute in range(10, 40)]
+    quiet = _event("quiet", 1)
+    script = Script([[[quiet]]], [came, [{"type": "DELETED", "object": _event("noisy", 10)}]])
+    async with _informed(tmp_path, script, "Event", EventRoom(8)) as informer:
+        assert informer.room is not None
+        kept, left_out = set(_names(informer)), informer.room.about(_pod("noisy", 1))
+    assert kept >= {"quiet-1", "noisy-39", "noisy-38"} and len(kept) <= 9
+    assert left_out == 31 - len(kept) - 1
+
+
+async def test_that_events_are_left_out_of_objects_that_were_not_counted_is_not_known_to_be_none() -> None:
+    room = EventRoom(2)
+    room.thin([_event(f"pod-{number}", number) for number in range(20)])
+    left_out = [room.about(_pod(f"pod-{number}", 1)) for number in range(18)]
+    assert left_out.count(1) == 4 and left_out.count(None) == 14
+
+
+async def test_a_list_that_begins_again_counts_anew(tmp_path: Path) -> None:
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+    many, few = [_event("noisy", minute) for minute in range(30)], [_event("noisy", 30)]
+    script = Script([[many], [few]], [[gone], []])
+    async with _informed(tmp_path, script, "Event", EventRoom(8)) as informer:
+        assert informer.room is not None
+        assert set(_names(informer)) == {"noisy-30"} and informer.room.about(_pod("noisy", 1)) == 0

@@ -22,6 +22,7 @@ from runtimes.base import (
     WatchRequest,
 )
 from runtimes.kubernetes.runtime import KubernetesRuntime
+from runtimes.kubernetes.watch import watching
 from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from tests.runtimes.kubernetes.conftest import Place
@@ -294,3 +295,31 @@ async def test_leaving_a_watch_ends_all_of_its_tasks(sandboxed: Place) -> None:
     await asyncio.sleep(0.1)
     ours = ("Informer.", "Observer.", "LogTails.")
     assert not [task for task in asyncio.all_tasks() if any(name in repr(task) for name in ours)]
+
+
+async def test_of_an_object_with_more_events_than_are_kept_the_rest_is_told(sandboxed: Place) -> None:
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": sandboxed.namespace},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+                 "storageClassName": "", "volumeName": "no-such-volume"},
+    }  # fmt: skip
+    live = await sandboxed.apply(claim)
+    about = {"apiVersion": "v1", "kind": claim["kind"], **claim["metadata"], "uid": live.identity.uid}
+    for minute in range(30):
+        event = {
+            "apiVersion": "v1", "kind": "Event", "involvedObject": about, "type": "Warning", "reason": "Stuck",
+            "metadata": {"name": f"data.{minute}", "namespace": sandboxed.namespace},
+            "message": f"attempt {minute}", "lastTimestamp": f"2030-01-01T10:{minute:02d}:00Z",
+        }  # fmt: skip
+        await sandboxed.write("POST", "/api/v1/namespaces/$NS/events", event)
+    id_ = KubernetesId.of(claim)
+    async with watching(sandboxed.runtime._client, (id_,), most_events=8) as observations, asyncio.timeout(SECONDS):
+        seen = await _observed(observations)
+    assert seen.tree is not None and seen.blocking is not None
+    first, *others = seen.tree.events
+    assert [each.message for each in others][-1] == "attempt 29"
+    assert first.when is None and first.message == f"{30 - len(others)} older events are not kept"
+    assert seen.blocking.message.endswith(f" ({30 - len(others)} older events are not kept)")
+    listed = await sandboxed.runtime.events(id_, live.identity.uid)
+    assert sorted(each.message for each in listed) == sorted(f"attempt {minute}" for minute in range(30))
