@@ -40,12 +40,12 @@ class LiveKind:
 
 @dataclass(frozen=True, slots=True)
 class LiveKinds:
-    """What is served as lists, each kind once. `silent` are versions of which nobody knows what they have: the server
-    behind them is away.
+    """What is served as lists, each kind once. `silent` are versions of which nobody knows what they have, and why: the
+    server behind them is away.
     """
 
     kinds: tuple[LiveKind, ...]
-    silent: tuple[str, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

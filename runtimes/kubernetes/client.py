@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from kcl.records import dataclass, field
-from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure
+from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure, Unreachable
 from runtimes.base.documents import load_json
+from runtimes.kubernetes.anothers import may_be_anothers, of_another
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import Expired, Unserved
@@ -83,12 +85,29 @@ class Client:
     async def get(self, id_: KubernetesId) -> Object | None:
         """Returns None if nothing is there, which includes a namespace or kind that does not exist."""
         try:
-            path = await self._path(id_)
-            reply = await self._transport.call("GET", path, subject=str(id_))
+            resource = await self.discovery.resource(id_.api_version, id_.kind)
+            reply = await self._read(resource, await self._path(id_), (), str(id_))
         except NotThere as error:
             await self._refuse_elses(id_, error)
             return None
         return await self._that(id_, reply)
+
+    async def _read(self, resource: ApiResource, path: str, query: Query, subject: str) -> Reply:
+        """Raises `Unreachable` only where it is the API server that does not answer."""
+        try:
+            return await self._transport.call("GET", path, query=query, subject=subject)
+        except Unreachable as error:
+            if not may_be_anothers(resource.api_version) or not await self._answers():
+                raise
+            raise of_another(error) from None
+
+    async def _answers(self) -> bool:
+        try:
+            async with asyncio.timeout(self.limits.connect_seconds):
+                await self.probe()
+        except (RuntimeFailure, TimeoutError):
+            return False
+        return True
 
     async def apply(
         self,
@@ -222,7 +241,7 @@ class Client:
         labels: str,
         fields: str,
         trim: Callable[[Object], Object],
-        thin: Thin | None,
+        thin: Thin | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Listing:
         items: list[Object] = [] if thin is None else thin([])
@@ -233,9 +252,7 @@ class Client:
             query += [("fieldSelector", fields)] if fields else []
             query += [("continue", after)] if after else []
             try:
-                reply = await self._transport.call(
-                    "GET", resource.path(namespace), query=query, subject=f"{resource.kind} list"
-                )
+                reply = await self._read(resource, resource.path(namespace), query, f"{resource.kind} list")
             except TooLarge:
                 if page_size == 1:
                     raise

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kcl.records import dataclass
-from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure
+from kcl.records import dataclass, field
+from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure, Unauthenticated
+from runtimes.kubernetes.anothers import may_be_anothers
 from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Transport, path_of
@@ -58,12 +59,12 @@ class ApiResource:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """All kinds that are served. `silent` are versions that another server serves behind this one, which is away: what
-    they have nobody knows.
+    """All kinds that are served. `silent` are versions that another server serves behind this one, which is away, and
+    why: what they have nobody knows.
     """
 
     kinds: tuple[ApiResource, ...]
-    silent: tuple[str, ...] = ()
+    silent: Mapping[str, str] = field(default_factory=dict)
 
 
 class Discovery:
@@ -153,7 +154,8 @@ class Discovery:
             if not _is_aggregated(groups.body):
                 served.update((version, None) for version in _listed_versions(groups.body))
         unknown = [version for version, kinds in served.items() if kinds is None]
-        fetched = await together(*(self._kinds_if_answered(version) for version in unknown))
+        silent: dict[str, str] = {}
+        fetched = await together(*(self._kinds_if_answered(version, silent) for version in unknown))
         served.update(dict(zip(unknown, fetched, strict=True)))
         found: dict[tuple[str, str], ApiResource] = {}
         for version, kinds in served.items():
@@ -161,13 +163,21 @@ class Discovery:
                 found.setdefault((version.rpartition("/")[0], kind), resource)
         if not found:  # taken for an answer, it would say that there is nothing of any kind
             raise self._no_api("says that it serves nothing")
-        return Served(tuple(found.values()), tuple(version for version, kinds in served.items() if kinds is None))
+        return Served(tuple(found.values()), silent)
 
-    async def _kinds_if_answered(self, api_version: str) -> dict[str, ApiResource] | None:
+    async def _kinds_if_answered(self, api_version: str, silent: dict[str, str]) -> dict[str, ApiResource] | None:
+        """Whoever is away behind this server may have any failure for an answer; what it serves itself fails whole."""
         try:
             return await self._kinds(api_version, again=True)
-        except Overloaded:
-            return None
+        except Overloaded as error:
+            silent[api_version] = error.message
+        except Unauthenticated:
+            raise
+        except RuntimeFailure as error:
+            if not may_be_anothers(api_version):
+                raise
+            silent[api_version] = error.message
+        return None
 
     async def _kinds(self, api_version: str, *, again: bool = False) -> dict[str, ApiResource]:
         async with self._locks.setdefault(api_version, asyncio.Lock()):

@@ -15,8 +15,20 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 
 from kcl.records import dataclass, field
-from runtimes.base import Forbidden, KubernetesId, LiveResource, NotThere, Owned, Rejected, ResourceId, RuntimeFailure
+from runtimes.base import (
+    Forbidden,
+    KubernetesId,
+    LiveResource,
+    NotThere,
+    Owned,
+    Rejected,
+    ResourceId,
+    RuntimeFailure,
+    Unauthenticated,
+    Unreachable,
+)
 from runtimes.kubernetes import fields, normalize
+from runtimes.kubernetes.anothers import may_be_anothers
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.together import together
@@ -34,11 +46,14 @@ Kind = tuple[str, str]
 
 @dataclass(slots=True)
 class _List:
-    """The list of one kind. `items` None: there is none (yet); `is_refused` where we may not have it."""
+    """The list of one kind. `items` None: there is none (yet); `is_refused` where we may not have it, `away` why
+    another server that serves it does not give it.
+    """
 
     resource: ApiResource
     items: tuple[Object, ...] | None = field(default=None, repr=False)
     is_refused: bool = False
+    away: str = ""
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -49,14 +64,16 @@ class KindLists:
         self._client, self._namespace, self._labels, self._first = client, namespace, labels, first
         self._lists: dict[Kind, _List] = {}
         self._waiting: deque[_List] = deque()
-        self._silent: tuple[str, ...] = ()
+        self._silent: Mapping[str, str] = {}
+        self._failed: dict[str, str] = {}
         self._failure: RuntimeFailure | None = None
         self._are_kinds_known = asyncio.Event()
 
     async def run(self) -> None:
         """Lists everything. What fails is raised to those who want what it would have told.
 
-        A kind that may not be listed is one of which nothing is known; any other failure concerns all of them.
+        A kind that may not be listed is one of which nothing is known, and so is one of another server behind the API
+        server, which fails; any other failure concerns all of them.
         """
         try:
             served = await self._client.discovery.served()
@@ -110,13 +127,17 @@ class KindLists:
         return found, tuple(sorted(refused.union(self.away)))
 
     @property
-    def away(self) -> tuple[str, ...]:
-        """What other servers serve that do not answer; to be asked after `all`."""
-        return tuple(f"all of {each}" for each in self._silent)
+    def away(self) -> Mapping[str, str]:
+        """What other servers serve that do not answer, and why; to be asked after `all`."""
+        kinds = (each for each in self._lists.values() if each.away)
+        return {
+            **{f"all of {version}": why for version, why in self._silent.items()},
+            **{f"{each.resource.kind} of {each.resource.api_version}": each.away for each in kinds},
+        }
 
     def kinds(self) -> frozenset[tuple[str, str]]:
         """Returns group and name of the kinds that were listed; to be asked after `all`."""
-        listed = (each.resource for each in self._lists.values() if not each.is_refused)
+        listed = (each.resource for each in self._lists.values() if not each.is_refused and not each.away)
         return frozenset((each.api_version.rpartition("/")[0], each.kind) for each in listed)
 
     def _may_hold(self, resource: ApiResource) -> bool:
@@ -128,14 +149,25 @@ class KindLists:
             await self._list(self._waiting.popleft())
 
     async def _list(self, wanted: _List) -> None:
+        version = wanted.resource.api_version
         try:
+            if version in self._failed:  # its other kinds need not be waited for, too
+                wanted.away = self._failed[version]
+                return
             listing = await self._client.list(wanted.resource, self._namespace, labels=self._labels)
             wanted.items = listing.items
         except NotThere:
             wanted.items = ()  # its definition was deleted since
         except (Forbidden, Rejected):
             wanted.is_refused = True
-        wanted.has_ended.set()
+        except Unauthenticated:
+            raise
+        except RuntimeFailure as error:
+            if not may_be_anothers(version) or isinstance(error, Unreachable):
+                raise
+            wanted.away = self._failed[version] = error.message
+        finally:
+            wanted.has_ended.set()
 
 
 class Labelled:

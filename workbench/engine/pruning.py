@@ -23,6 +23,9 @@ from runtimes.base import (
     ReadRequest,
     ResourceId,
     Runtime,
+    RuntimeFailure,
+    Unauthenticated,
+    Unreachable,
 )
 from workbench.engine.changes import Change, Gap
 from workbench.engine.ending import HOW_IT_GOES, why_ending
@@ -66,10 +69,10 @@ class Pruning:
     async def run(self, runtime: Runtime, labelled: Labelled | None = None) -> Pruned:
         """Raises `RuntimeFailure`. `labelled` looks for what carries the labels already."""
         owned = await (labelled.owned(self.seen) if labelled else runtime.owned(self.labels, self.seen))
-        found = [*owned.resources, *await self._unlisted_but_released(runtime, owned.resources)]
+        released, gaps = await self._unlisted_but_released(runtime, owned.resources)
+        found = [*owned.resources, *released]
         wanted = {without_version(each) for each in self.wanted}
         deletions: list[Change] = []
-        gaps: list[Gap] = []
         secrets: set[str] = set()
         for live in found:
             if without_version(live.id) in wanted or live.identity.uid in self.seen:
@@ -113,15 +116,28 @@ class Pruning:
             if uid not in owned.uids and (each.group, each.kind) in owned.listed
         }
 
-    async def _unlisted_but_released(self, runtime: Runtime, listed: Iterable[LiveResource]) -> list[LiveResource]:
-        """Reads one by one what the last release had and no list brought."""
+    async def _unlisted_but_released(
+        self, runtime: Runtime, listed: Iterable[LiveResource]
+    ) -> tuple[list[LiveResource], list[Gap]]:
+        """Reads one by one what the last release had and no list brought; what can't be read is a gap."""
         known = {without_version(each.id) for each in (*listed,)} | {without_version(each) for each in self.wanted}
         addresses = self.prior.resources if self.prior is not None else ()
         sought = [
             each.id for each in addresses if each.cluster == self.cluster and without_version(each.id) not in known
         ]
-        found = [await _read(runtime, each) for each in sought]
-        return [each for each in found if each is not None]
+        found: list[LiveResource] = []
+        gaps: list[Gap] = []
+        for id_ in sought:
+            try:
+                live = await _read(runtime, id_)
+            except (Unreachable, Unauthenticated):
+                raise
+            except RuntimeFailure as error:
+                said = f"the last release made it, and whether it is still there is not known: {error.message}"
+                gaps.append(Gap(self.cluster, said, error.hint, id_))
+                continue
+            found += [live] if live is not None else []
+        return found, gaps
 
     def _judged(self, live: LiveResource) -> Change | Gap | None:
         """Decides about an object that the configuration does not name; None for one that is not this stack's."""
@@ -167,7 +183,8 @@ class Pruning:
             said.append(f"{counted(len(refused), 'kind')} may not be listed ({few(refused, _MOST_NAMED)})")
             hints.append("ask for the permission to list them, or plan where the stack was applied")
         if owned.away:
-            said.append(f"{few(owned.away, _MOST_NAMED)} could not be listed, as the server behind does not answer")
+            named = [f"{each}: {why}" if why else each for each, why in owned.away.items()]
+            said.append(f"{few(named, _MOST_NAMED)} could not be listed, as the server behind does not answer")
             hints.append("have it answer (kubectl get apiservices), and try again")
         return Gap(self.cluster, f"{' and '.join(said)}, so what the stack has of them is not known", "; ".join(hints))
 

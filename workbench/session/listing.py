@@ -54,10 +54,10 @@ class ListingLive(Opened):
         if kind is None:
             silent = [name for name, each in found.items() if isinstance(each, RuntimeFailure)]
             away = [
-                f"the server behind {version} of {name}"
+                f"the server behind {version} of {name} ({why})" if why else f"the server behind {version} of {name}"
                 for name, each in found.items()
                 if not isinstance(each, RuntimeFailure)
-                for version in each.silent
+                for version, why in each.silent.items()
             ]
             raise unknown_kind(name, kinds, [*silent, *away])
         return kind

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import RuntimeFailure
+from runtimes.base import RuntimeFailure, Unauthenticated
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import failure
@@ -112,12 +112,40 @@ async def test_a_group_whose_own_server_is_away_hides_no_other(sandboxed: Place)
 
     transport.call = away  # type: ignore[method-assign]  # the server behind the server
     found = await discovery.served()
-    assert found.silent == ("apps/v1",) and ("v1", "Pod") in by_kind(found.kinds)
+    assert found.silent == {"apps/v1": "service unavailable"} and ("v1", "Pod") in by_kind(found.kinds)
     assert not any(each.api_version == "apps/v1" for each in found.kinds)
     lists = KindLists(SimpleNamespace(discovery=discovery, list=sandboxed.runtime._client.list))  # type: ignore[arg-type]
     await lists.run()
     _, unlisted = await lists.all()
-    assert unlisted == lists.away == ("all of apps/v1",)
+    assert unlisted == tuple(lists.away) == ("all of apps/v1",)
+
+
+async def test_a_group_that_fails_in_any_other_way_is_not_known_either(sandboxed: Place) -> None:
+    transport, discovery = recorded(sandboxed, damaged=stale("m.example", "n.example"))
+    call = transport.call
+
+    async def broken(method: str, path: str, **rest: Any) -> Any:
+        if path.startswith("/apis/m.example"):
+            raise failure(500, "its database is away", target="here")
+        if path.startswith("/apis/n.example"):
+            raise Unauthenticated("log in", target="here")
+        return await call(method, path, **rest)
+
+    transport.call = broken  # type: ignore[method-assign]  # the server behind the server
+    with pytest.raises(Unauthenticated):
+        await discovery.served()
+    transport._damaged = stale("m.example")
+    found = await discovery.served()
+    assert found.silent == {"m.example/v1": "its database is away (HTTP 500)"}
+    assert ("v1", "Pod") in by_kind(found.kinds)
+
+
+def stale(*groups: str) -> dict[str, Any]:
+    versions = [{"version": "v1", "resources": [], "freshness": "Stale"}]
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "items": [{"metadata": {"name": each}, "versions": versions} for each in groups],
+    }
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ current-context: main
 clusters: [{{name: main, cluster: {{server: "{server}"}}}}]
 contexts: [{{name: main, context: {{cluster: main, user: ""}}}}]
 """
-SERVED = {
+PODS = {
     "kind": "APIResourceList",
     "resources": [
         {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": []},
@@ -48,7 +48,7 @@ class Script:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/api/v1":
-            return web.json_response(SERVED)
+            return web.json_response(PODS)
         if request.query.get("watch"):
             self.asked.append(f"watch {request.query['resourceVersion']}")
             return await self._watch(request)

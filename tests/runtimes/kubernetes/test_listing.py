@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Forbidden, KubernetesId, PlanRequest, ReadRequest, RuntimeFailure, Unreachable
+from runtimes.base import Forbidden, KubernetesId, Overloaded, PlanRequest, ReadRequest, RuntimeFailure, Unreachable
 from runtimes.kubernetes import listing
 from runtimes.kubernetes.client import Object
 from runtimes.kubernetes.discovery import Discovery
@@ -204,6 +204,68 @@ async def test_a_list_that_fails_is_not_an_empty_one(sandboxed: Place, broken: s
         await found.owned(())
     with pytest.raises(RuntimeFailure, match="the list broke"):
         await sandboxed.runtime.owned(LABELS)
+
+
+GAUGES = "/apis/metrics.example.com/v1/gauges"
+
+
+async def serve_gauges(place: Place) -> None:
+    """A kind in a group of its own, as another server behind the API server may have it."""
+    names = {"kind": "Gauge", "plural": "gauges", "singular": "gauge", "listKind": "GaugeList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gauges.metrics.example.com"},
+        "spec": {"group": "metrics.example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    await place.apply(definition)
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        Overloaded("service unavailable", target="here"),
+        RuntimeFailure("service unavailable (HTTP 500)", target="here"),
+        Unreachable("https://here cannot be reached: service unavailable", target="here"),
+    ],
+)
+async def test_a_server_behind_the_server_that_gives_no_list_hides_no_other(
+    sandboxed: Place, failed: RuntimeFailure
+) -> None:
+    """It fails as it likes; what it serves is not known, and why, and nothing else is lost by it."""
+    ids = await labelled_maps(sandboxed, 2)
+    await serve_gauges(sandboxed)
+
+    def fail(path: str) -> None:
+        if path == GAUGES:
+            raise failed
+
+    answering(sandboxed, fail)
+    owned = await sandboxed.runtime.owned(LABELS)
+    assert [each.id for each in owned.resources] == ids
+    assert owned.unlisted == tuple(owned.away) == ("Gauge of metrics.example.com/v1",)
+    (why,) = owned.away.values()
+    assert why.startswith("service unavailable")
+    assert ("metrics.example.com", "Gauge") not in owned.listed and ("apps", "Deployment") in owned.listed
+    contents = await sandboxed.runtime.contents(sandboxed.namespace)
+    assert contents is not None and contents.unlisted == () and set(ids) <= {each.id for each in contents.resources}
+
+
+async def test_where_nothing_answers_no_single_kind_is_to_blame(sandboxed: Place) -> None:
+    await serve_gauges(sandboxed)
+    await sandboxed.runtime.kinds()
+
+    def fail(path: str) -> None:
+        if path in (GAUGES, "/version"):
+            raise Unreachable("https://here cannot be reached: connection refused", target="here")
+
+    answering(sandboxed, fail)
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        await sandboxed.runtime.owned(LABELS)
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        client = sandboxed.runtime._client
+        await client.list(await client.resource("metrics.example.com/v1", "Gauge"))
 
 
 class Status:

@@ -298,7 +298,7 @@ async def test_leaving_a_watch_ends_all_of_its_tasks(sandboxed: Place) -> None:
 
 
 async def test_of_an_object_with_more_events_than_are_kept_the_rest_is_told(sandboxed: Place) -> None:
-    claim = {
+    claim: dict[str, Any] = {
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {"name": "data", "namespace": sandboxed.namespace},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},

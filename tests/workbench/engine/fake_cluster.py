@@ -97,7 +97,7 @@ class FakeCluster:
         self.undeletable: dict[ResourceId, str] = {}
         """Why something may not be deleted."""
         self.unlisted: set[str] = set()
-        self.away: tuple[str, ...] = ()
+        self.away: dict[str, str] = {}
         self.hidden: set[ResourceId] = set()
         """What lists leave out, and a read finds."""
         """Kinds that may be read and not listed."""

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from runtimes.base import Address, Forbidden, KubernetesId
+from runtimes.base import Address, Forbidden, KubernetesId, RuntimeFailure
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import STACK, World, config_map, deployment, namespace, resource
 from workbench.engine.compiled import CompileInputs
@@ -68,11 +68,22 @@ async def test_no_step_means_nothing_to_do_only_where_no_source_knows_of_anythin
 @pytest.mark.parametrize("is_refused", [False, True])
 async def test_what_a_server_serves_that_is_away_is_no_question_of_rights(is_refused: bool) -> None:
     world = await world_with(is_labelled=True, recorded="no release", is_listable=not is_refused)
-    world.hz.away = ("all of metrics.example/v1",)
+    world.hz.away = {"all of metrics.example/v1": "503"}
     (gap,) = [each for each in (await world.plan(namespace())).gaps if not each.exists]
-    assert "all of metrics.example/v1 could not be listed, as the server behind does not answer" in gap.message
+    assert "all of metrics.example/v1: 503 could not be listed, as the server behind does not answer" in gap.message
     assert ("1 kind may not be listed (ConfigMap)" in gap.message) == is_refused
     assert ("permission" in gap.hint) == is_refused and "kubectl get apiservices" in gap.hint
+
+
+async def test_what_a_release_made_and_can_not_be_read_is_not_taken_for_gone() -> None:
+    """The server behind its kind is away: all else is told."""
+    world = await world_with(is_labelled=True, recorded="this one", is_listable=False)
+    world.hz.fail["read", str(OLD)] = RuntimeFailure("database is away", target="hz", hint="wait")
+    plan = await world.plan(namespace())
+    assert [(each.subject, each.message, each.hint) for each in plan.gaps] == [
+        (OLD, "the last release made it, and whether it is still there is not known: database is away", "wait")
+    ]
+    assert not plan.is_certain and not plan.problems
 
 
 @pytest.mark.parametrize("recorded", ["another", "no", "no release"])

@@ -21,7 +21,7 @@ class Aggregating(FakeCluster):
     """The server that it forwards metrics to is away."""
 
     async def kinds(self) -> LiveKinds:
-        return LiveKinds((PODS,), ("metrics.k8s.io/v1beta1",))
+        return LiveKinds((PODS,), {"metrics.k8s.io/v1beta1": "503"})
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[()]:
         raise AssertionError
@@ -37,8 +37,10 @@ async def test_a_server_behind_the_server_that_is_away_hides_no_other_kind(tmp_p
         assert await opened.find_kind("pods", ["hz"]) == PODS
         assert await opened.kind_names(["hz"]) == ("pod", "pods")
         with pytest.raises(
-            UnknownKind, match=r"the server behind metrics.k8s.io/v1beta1 of hz did not answer, and may"
+            UnknownKind, match=r"the server behind metrics.k8s.io/v1beta1 of hz \(503\) did not answer, and may"
         ):
             await opened.find_kind("nodemetrics", ["hz"])
-        with pytest.raises(UnknownKind, match=r"away, the server behind metrics.k8s.io/v1beta1 of hz did not answer"):
+        with pytest.raises(
+            UnknownKind, match=r"away, the server behind metrics.k8s.io/v1beta1 of hz \(503\) did not answer"
+        ):
             await opened.find_kind("nodemetrics", ["away", "hz"])
