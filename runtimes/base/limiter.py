@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar, Token
 from typing import Any, Final
 
@@ -47,7 +47,8 @@ class Limiter:
             if granted.done() and not granted.cancelled():
                 self.give()
             else:
-                self._waiting.remove(granted)
+                with suppress(ValueError):  # whoever gave a slot back meanwhile has passed it over
+                    self._waiting.remove(granted)
             raise
 
     def give(self) -> None:

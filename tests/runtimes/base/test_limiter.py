@@ -146,6 +146,19 @@ async def test_who_is_cancelled_leaves_as_many_turns_as_there_were(is_overdue: b
     await bench.end()
 
 
+async def test_who_is_cancelled_as_a_slot_is_given_back_ends_cancelled() -> None:
+    """Many wait when an interrupted survey of a large stack ends: what they raised was told as a bug."""
+    found = Limiter(1)
+    async with found.slot():
+        waiting = asyncio.create_task(found.take())
+        await settled()
+        waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    async with asyncio.timeout(5), found.slot():
+        pass
+
+
 @pytest.mark.parametrize("act", [lambda: limiter.pause(0), lambda: _answered()], ids=["pause", "answer"])
 async def test_what_has_no_turn_of_its_own_gives_none_away(act: Callable[[], object]) -> None:
     """A task that was started within a turn may go on when that is over."""
