@@ -229,13 +229,29 @@ class StateEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PossiblyCreated:
+    """A resource that an apply was creating when it was stopped, and that the state does not have.
+
+    `names` are by what it could be found in the infrastructure; `since` is when its creation was begun, RFC 3339.
+    """
+
+    id: ResourceId
+    names: tuple[str, ...]
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
 class StateRecord:
-    """What a state has. `lineage` is empty where there is none yet; `where` says in words where it is kept."""
+    """What a state has. `lineage` is empty where there is none yet; `where` says in words where it is kept.
+
+    `unsure` are resources that it does not have and that may exist all the same.
+    """
 
     entries: tuple[StateEntry, ...]
     lineage: str
     serial: int
     where: str
+    unsure: tuple[PossiblyCreated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ FORGETTING_VERSION = (1, 7, 0)
 """The first with `removed` blocks, terraform and tofu alike."""
 _JSON_INIT = (1, 9, 0)
 _PATIENCE_SECONDS = 30.0
+_VERSION = re.compile(r"v?\d{1,6}\.\d{1,6}(?:\.\d{1,6})?[\w.+-]{0,60}", re.ASCII)
+_LONGEST_PLATFORM = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,10 @@ async def _asked(path: Path, environment: Mapping[str, str], folder: Path) -> Bi
     try:
         said = await run(command, patience_seconds=_PATIENCE_SECONDS)
         document = load_json(said.output)
-        binary = Binary(path, str(document["terraform_version"]), str(document.get("platform") or ""))
+        version = document["terraform_version"]
+        if not _VERSION.fullmatch(version):
+            raise ValueError("no version")
+        binary = Binary(path, version, str(document.get("platform") or "")[:_LONGEST_PLATFORM])
     except (OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, OSError) else "it did not tell its version"
         raise Misconfigured(f"{path} can't be used as terraform: {why}", hint="name another binary") from None

@@ -80,8 +80,7 @@ class Configuration:
         try:
             source, _ = names.parse_source(provider)
         except ValueError:
-            resource_type = address.rpartition("module.")[2].split(".")[0]
-            source = self._source_like(resource_type.partition("_")[0])
+            source = self._source_like(names.type_at(address).partition("_")[0])
         return names.id_at(address, source)
 
     def targets(self, only: Iterable[ResourceId]) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def _locked(detail: str, place: str) -> RuntimeFailure:
     return Overloaded(
         f"the state is locked by {lock.who or 'somebody'}{since}{what}",
         target=place,
-        hint=f"wait until it is done; if nothing of it runs any more: terraform force-unlock {lock.id}",
+        hint=f"wait until it is done; if nothing of it runs any more: wb state unlock STACK {lock.id}",
     )
 
 

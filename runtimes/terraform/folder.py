@@ -6,9 +6,10 @@ cli.tfrc                  the CLI configuration terraform is given
 initialised.json          what the folder was last initialised for, and with which terraform
 schemas.json              what the providers say of their resources
 run.json                  the apply that runs, or the last one and what is unsure after it (record.py)
-seen.json                 what the state had when it was last read whole (seen.py)
+seen.json                 what the state had when it was last read whole (last_state.py)
 terraform.tfstate.last    a copy of a local state, made when it was last read whole (restoring.py)
 terraform.tfstate.before-forgetting-N   the state of serial N, before something of it was forgotten; the last five
+errored.tfstate           what terraform could not write to its backend; .torn where that is not whole either
 plan.tfplan, *.jsonl      only while in use: a saved plan holds secrets in clear
 lock                      held by the workbench that works here
 """
@@ -55,6 +56,11 @@ class Folder:
     def rescued_state(self) -> Path:
         """Where terraform puts a state that it couldn't write to its backend."""
         return self.path / "errored.tfstate"
+
+    @property
+    def torn_rescue(self) -> Path:
+        """What was there and can't be taken back, as the disk was full for it, too."""
+        return self.path / "errored.tfstate.torn"
 
     @property
     def cli_config(self) -> Path:

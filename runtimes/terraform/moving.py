@@ -16,7 +16,15 @@ from pathlib import Path
 
 from kcl.records import dataclass, replace
 from kcl.regular import read_regular
-from runtimes.base import Misconfigured, RuntimeFailure, StateEntry, StateMove, StateRecord, TerraformId
+from runtimes.base import (
+    Misconfigured,
+    PossiblyCreated,
+    RuntimeFailure,
+    StateEntry,
+    StateMove,
+    StateRecord,
+    TerraformId,
+)
 from runtimes.terraform import last_state, live, record, restoring
 from runtimes.terraform.configuration import Configuration, build
 from runtimes.terraform.folder import read_json
@@ -51,7 +59,13 @@ class _Had:
 
 
 def recorded(state: State, settings: Settings) -> StateRecord:
-    """Returns a state as it is shown; what a provider would say of it is not asked."""
+    """Returns a state as it is shown, with what may exist besides; what a provider would say of it is not asked."""
+    doubts = record.load(Terraform(settings).folder).doubts
+    unsure = tuple(
+        PossiblyCreated(each.id, each.creation.candidates, each.since)
+        for each in doubts
+        if each.id not in state.resources
+    )
     entries = tuple(
         StateEntry(
             live.of_recorded(each, None, None),
@@ -63,7 +77,7 @@ def recorded(state: State, settings: Settings) -> StateRecord:
         )
         for each in state.resources.values()
     )
-    return StateRecord(entries, state.lineage, state.serial, where(settings))
+    return StateRecord(entries, state.lineage, state.serial, where(settings), unsure)
 
 
 def where(settings: Settings) -> str:

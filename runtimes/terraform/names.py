@@ -31,7 +31,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_]|-(?!x[0-9a-f])")
 _ESCAPED = re.compile(r"-x([0-9a-f]+)-")
 _BEGINS_ESCAPED = re.compile(r"_*-x")
 _ADDRESS = re.compile(r"([A-Za-z_][\w-]*)\.([A-Za-z_][\w-]*)")
-_FOREIGN_TYPE = re.compile(r"(?:^|\.)([A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*(?:\[[^\]]*\])?$")
+_KEY = r'\[(?:[^\]"]*|"(?:[^"\\]|\\.)*")\]'
+_FOREIGN_TYPE = re.compile(rf"(?:^|\.)([A-Za-z_][\w-]*)\.[A-Za-z_][\w-]*(?:{_KEY})?$")
 _FOREIGN = "@"
 
 
@@ -92,9 +93,14 @@ def id_at(address: str, source: ProviderSource) -> TerraformId:
     """Returns the id of what stands at an address of a plan or a state, with or without an index or modules."""
     if (match := _ADDRESS.fullmatch(address)) and _is_ours(match[2]):
         return TerraformId(source.namespace, source.name, match[1], name_of(match[2]))
-    found = _FOREIGN_TYPE.search(address)
     foreign = _FOREIGN + address.replace("%", "%25").replace(":", "%3A")
-    return TerraformId(source.namespace, source.name, found[1] if found else "", foreign)
+    return TerraformId(source.namespace, source.name, type_at(address), foreign)
+
+
+def type_at(address: str) -> str:
+    """Returns the resource type of any address, whatever modules and keys it has; "" for what is no address."""
+    found = _FOREIGN_TYPE.search(address)
+    return found[1] if found else ""
 
 
 def _is_ours(written: str) -> bool:

@@ -171,7 +171,7 @@ def _action(each: Planned) -> PlannedAction:
     match each.actions:
         case ("create",):
             return PlannedAction.CREATE
-        case ("update",) if each.before == each.after:
+        case ("update",) if values.identical(each.before, each.after):
             return PlannedAction.NONE  # only what is marked as sensitive changes, which is ours to say
         case ("update",):
             return PlannedAction.UPDATE

@@ -113,6 +113,7 @@ def read(
         if "format_version" not in document:
             raise UnreadablePlan("what terraform shows of its plan is no plan")
         known_format(document)
+        _refuse_deferred(document.get("deferred_changes") or ())
         return PlannedState(
             resources=tuple(_changes(document.get("resource_changes") or (), configuration)),
             drift=tuple(_changes(document.get("resource_drift") or (), configuration)),
@@ -127,6 +128,17 @@ def read(
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         # the text of the error may hold a piece of the plan, so only its kind is told
         raise UnreadablePlan(f"what terraform shows of its plan can't be read ({type(error).__name__})") from None
+
+
+def _refuse_deferred(entries: Any) -> None:
+    """Nobody here lets terraform put changes off (`-allow-deferral`): who does would find them planned nowhere."""
+    for entry in entries:
+        address = entry["resource_change"]["address"]
+        more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+        raise UnreadablePlan(
+            f"terraform leaves {address}{more} to another plan ({entry.get('reason') or 'it does not say why'}), "
+            "and so it is not known what becomes of it"
+        )
 
 
 def _changes(entries: Any, configuration: Configuration) -> Iterator[Planned]:
@@ -153,7 +165,13 @@ def _changes(entries: Any, configuration: Configuration) -> Iterator[Planned]:
             masked_after=tuple(values.marked(change.get("after_sensitive") or None)),
             replace_paths=tuple(tuple(path) for path in change.get("replace_paths") or ()),
             reason=_REASONS.get(entry.get("action_reason", ""), ""),
-            import_id=str((change.get("importing") or {}).get("id") or ""),
+            import_id=_import_id(change.get("importing")),
             former=configuration.id_at(former, entry.get("provider_name", "")) if former else None,
             deposed=str(entry.get("deposed") or ""),
         )
+
+
+def _import_id(importing: Mapping[str, Any] | None) -> str:
+    """Returns the id of what is taken over; what is named otherwise, by an identity or later, is taken over all the
+    same."""
+    return "" if importing is None else str(importing.get("id") or "what its identity names")

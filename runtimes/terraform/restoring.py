@@ -86,7 +86,11 @@ def take_out(folder: Folder, state_file: Path, addresses: Collection[str]) -> No
 def start_over(state_file: Path) -> None:
     """Puts a state that can't be read aside: there was none before the apply that tore it."""
     if state_file.exists():
-        state_file.replace(state_file.with_name(state_file.name + _REPLACED_SUFFIX))
+        put_aside(state_file, state_file.with_name(state_file.name + _REPLACED_SUFFIX))
+
+
+def put_aside(file: Path, aside: Path) -> Path:
+    return file.replace(aside)
 
 
 def keep_copy(folder: Folder, content: bytes) -> None:

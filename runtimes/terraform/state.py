@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kcl.records import dataclass, field
@@ -16,6 +16,9 @@ from runtimes.terraform.schema import Form, Schemas, Type
 
 _FORMAT = 4
 _SHOWN_FORMATS = ("0", "1")
+_PROVIDER_OF_INSTANCE = "instance_provider"
+"""Where OpenTofu says it once a resource's instances may each have a provider of their own; the resource has none then.
+https://github.com/opentofu/opentofu/blob/main/internal/states/statefile/version4.go"""
 _VERSION = re.compile(r"v?\d+\.\d+")
 
 
@@ -49,6 +52,8 @@ class State:
     lineage: str = ""
     sources: frozenset[ProviderSource] = field(default=frozenset(), compare=False)
     """Of all that is in it, data sources too: terraform installs every provider that its state names."""
+    outputs: tuple[str, ...] = field(default=(), compare=False)
+    """The names of the values that others read from it: somebody's configuration has them, a stack never has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,14 @@ Content = Mapping[str, Any] | str | bytes
 
 
 class OtherFormat(UnreadableState):
-    """Whole, and of a format that this program does not read: somebody else's work, and nothing to be repaired."""
+    """Whole, and of a format that this program does not read: somebody else's work, and nothing to be repaired.
+
+    `hint` says what to do about it.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def read_prior(content: Content, *, schemas: Schemas | None = None) -> PriorState:
@@ -84,20 +96,21 @@ def read_new(content: Content, *, schemas: Schemas | None = None) -> NewState:
 
 def _read(
     content: Content, schemas: Schemas | None
-) -> tuple[dict[TerraformId, Recorded], int, str, frozenset[ProviderSource]]:
+) -> tuple[dict[TerraformId, Recorded], int, str, frozenset[ProviderSource], tuple[str, ...]]:
     document = _document(content)
     try:
         if "format_version" in document:
             known_format(document)
             shown = _shown(document.get("values", {}).get("root_module", {}), schemas)
             found = _joined(shown)
-            return found, 0, "", frozenset(each.source for each in found.values())
+            return found, 0, "", frozenset(each.source for each in found.values()), ()
         if not document:
-            return {}, 0, "", frozenset()
+            return {}, 0, "", frozenset(), ()
         serial, lineage = _header(document)
         resources = document.get("resources", [])
         objects = (each for resource in resources for each in _instances(resource, schemas))
-        return _joined(objects), serial, lineage, frozenset(_source(each)[0] for each in resources)
+        found = _joined(objects)
+        return found, serial, lineage, frozenset(_sources(resources)), tuple(document.get("outputs") or ())
     except UnreadableState:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -118,8 +131,21 @@ def known_format(document: Mapping[str, Any]) -> None:
 def _header(document: Mapping[str, Any]) -> tuple[int, str]:
     """Returns serial and lineage. Asks for what terraform asks for, which would say that it can't lock the state."""
     match document:
-        case {"version": int(version)} if version != _FORMAT:
-            raise OtherFormat(f"the state is of format {version}, not {_FORMAT}")
+        case {"version": int(version)} if version < _FORMAT:
+            raise OtherFormat(
+                f"the state is of format {version}, not {_FORMAT}: an old terraform wrote it",
+                hint="`terraform state pull` in its folder prints it in the format of today: put that in its place",
+            )
+        case {"version": int(version)} if version > _FORMAT:
+            raise OtherFormat(
+                f"the state is of format {version}, not {_FORMAT}: a newer terraform wrote it",
+                hint="it is left as it is: use the program that wrote it, or put the state back as it was",
+            )
+        case {"encrypted_data": _}:
+            raise OtherFormat(
+                "the state is encrypted, as OpenTofu does where it was told to",
+                hint="it is left as it is: have tofu write it in clear again, or keep working with it by tofu alone",
+            )
         case {"version": int()}:
             pass
         case _:
@@ -160,6 +186,8 @@ def _joined(objects: Iterator[_Object]) -> dict[TerraformId, Recorded]:
     for each in objects:
         if each.deposed_key:
             deposed.setdefault(each.recorded.id, []).append(each)
+        elif each.recorded.id in current:
+            raise UnreadableState(f"the state has {each.recorded.address} twice")
         else:
             current[each.recorded.id] = each.recorded
     for id_, older in deposed.items():
@@ -185,14 +213,16 @@ def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator
         return
     if resource.get("mode") != "managed":
         raise UnreadableState(f"the state has a resource of mode {resource.get('mode')!r}")
-    source, alias = _source(resource)
     type_ = schemas.get(resource["type"]) if schemas else None
     for instance in resource.get("instances", []):
+        source, alias = _source(instance.get(_PROVIDER_OF_INSTANCE) or resource["provider"])
         key = instance.get("index_key")
         module = f"{resource['module']}." if resource.get("module") else ""
         index = "" if key is None else f"[{json.dumps(key, ensure_ascii=False)}]"
         address = f"{module}{resource['type']}.{resource['name']}{index}"
-        attributes = _unwrapped(values.plain(instance.get("attributes") or {}), type_)
+        # of what an old terraform wrote and no provider has rewritten since, nested values are under names with dots
+        written = instance.get("attributes") or instance.get("attributes_flat") or {}
+        attributes = _unwrapped(values.plain(written), type_)
         marks = (_steps(each) for each in instance.get("sensitive_attributes") or ())
         yield _Object(
             Recorded(
@@ -209,9 +239,17 @@ def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator
         )
 
 
-def _source(resource: Mapping[str, Any]) -> tuple[ProviderSource, str]:
-    provider = str(resource["provider"])
-    return names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
+def _sources(resources: Iterable[Mapping[str, Any]]) -> Iterator[ProviderSource]:
+    for resource in resources:
+        named = [each.get(_PROVIDER_OF_INSTANCE) or resource["provider"] for each in resource.get("instances", [])]
+        yield from (_source(each)[0] for each in named or [resource["provider"]])
+
+
+def _source(provider: str) -> tuple[ProviderSource, str]:
+    try:
+        return names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
+    except ValueError:
+        raise UnreadableState(f"the state names a provider in a way that is not known: {provider[:100]!r}") from None
 
 
 def _shown(module: Mapping[str, Any], schemas: Schemas | None) -> Iterator[_Object]:

@@ -24,9 +24,12 @@ from runtimes.terraform.binary import FORGETTING_VERSION, Binary
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.folder import Folder, is_in_use, read_json
 from runtimes.terraform.process import Command, Running, end_orphans, run, start, start_waiting
+from runtimes.terraform.state import OtherFormat, PriorState, UnreadableState, read_prior
 
 _PATIENCE_SECONDS = 10.0
 _STATE_ATTEMPTS, _STATE_PAUSE_SECONDS = 20, 0.05
+_MOST_ERRORS_BYTES = 1 << 16
+_LONGEST_ERRORS = 2000
 _CHANGES = 2  # the exit code of a plan that would change something
 _INITIALISE = re.compile(
     r"inconsistent dependency lock file|required plugins are not installed|backend initialization required"
@@ -322,6 +325,16 @@ class Terraform:
         if said.code != 0:
             raise self._failed("take a lock away", said.code, said.errors, None)
 
+    def refuse_unpushed(self) -> None:
+        """Raises `RuntimeFailure` where the state lacks what terraform could not write to it."""
+        if self.folder.rescued_state.exists():
+            raise RuntimeFailure(
+                "the state is not all there is: at the end of an apply terraform could not write it, and left it in "
+                f"{self.folder.rescued_state}",
+                target=self._settings.place,
+                hint="plan: that takes it back",
+            )
+
     async def restore_state(self) -> None:
         """Gives the backend the state that terraform could not write at the end of an apply, if there is such.
 
@@ -338,6 +351,21 @@ class Terraform:
             raise failed
         rescued.unlink()
 
+    def torn_rescue(self) -> str:
+        """Says why no terraform would take back what it left of a state that it could not write: where the disk was
+        full for that, too. Empty where it would, or there is none."""
+        rescued = self.folder.rescued_state
+        if not rescued.exists():
+            return ""
+        try:
+            return "there is nothing in it" if read_prior(read_regular(rescued)) == PriorState() else ""
+        except OtherFormat:
+            return ""
+        except UnreadableState as error:
+            return str(error)
+        except OSError as error:
+            return error.strerror or "it is no file"
+
     def findings(self, told: Collection[events.Event], configuration: Configuration | None) -> tuple[Finding, ...]:
         """Returns what the diagnostics among the events say, each once."""
         diagnosed = (each.content for each in told if isinstance(each, events.Diagnosed))
@@ -346,17 +374,13 @@ class Terraform:
 
     def unexplained(self, doing: str, code: int, configuration: Configuration | None) -> RuntimeFailure:
         """Returns the failure of a process that ended without a diagnostic: a crash, a signal, no memory."""
-        try:
-            errors = self.folder.errors.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            errors = ""
-        return self._failed(doing, code, errors, configuration)
+        return self._failed(doing, code, _end_of(self.folder.errors), configuration)
 
     def _failed(self, doing: str, code: int, errors: str, configuration: Configuration | None) -> RuntimeFailure:
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        said = _plain(errors)
-        if configuration:
-            said = configuration.scrubbed(said)
+        # secrets go first: one that is cut off, or whose lines are joined, would not be found any more
+        errors = errors[-_MOST_ERRORS_BYTES:]
+        said = _plain(configuration.scrubbed(errors) if configuration else errors)
         return RuntimeFailure(
             f"terraform was asked to {doing} and {how}{': ' + said if said else ''}", target=self._settings.place
         )
@@ -478,4 +502,19 @@ def _screen_errors(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Returns what was written to stderr as one line, without the frame terraform draws around it."""
-    return " ".join(re.sub(r"[│╷╵]|\x1b\[[0-9;]*m", " ", text).split())[:2000]
+    said = " ".join(re.sub(r"[│╷╵]|\x1b\[[0-9;]*m", " ", text).split())
+    return said if len(said) <= _LONGEST_ERRORS else f"{said[:_LONGEST_ERRORS]}…"
+
+
+def _end_of(path: Path) -> str:
+    """Returns the last of what was written to stderr: a provider may have written a gigabyte before."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = max(0, size - _MOST_ERRORS_BYTES)
+            file.seek(start)
+            content = file.read()
+    except OSError:
+        return ""
+    # the first line may have lost its beginning, and with it what tells that it is a secret
+    return (content.partition(b"\n")[2] if start else content).decode(errors="replace")

@@ -92,6 +92,17 @@ def same(one: Any, other: Any) -> bool:
             return bool(one == other) or text_of(one) == text_of(other) is not None
 
 
+def identical(one: Any, other: Any) -> bool:
+    """Whether two values are one and the same, where Python takes 1 for true."""
+    match one, other:
+        case Mapping(), Mapping():
+            return one.keys() == other.keys() and all(identical(each, other[key]) for key, each in one.items())
+        case list(), list():
+            return len(one) == len(other) and all(identical(each, its) for each, its in zip(one, other, strict=True))
+        case _:
+            return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
 def is_empty(value: Any) -> bool:
     """Whether a value says nothing: null, and lists and mappings without anything in them."""
     match value:

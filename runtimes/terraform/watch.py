@@ -27,7 +27,7 @@ from runtimes.base import (
     TerraformId,
     WatchReport,
 )
-from runtimes.terraform import record
+from runtimes.terraform import events, record
 from runtimes.terraform.events import ApplyHook, Follower, Phase
 from runtimes.terraform.folder import Folder
 from runtimes.terraform.record import Record
@@ -39,6 +39,9 @@ _GRACE_SECONDS = 2.0
 """Shorter trouble, such as a state just being written, is not worth a word."""
 _CONTACT_SECONDS = 2.0
 _VALID_SECONDS = 10.0
+_POSSIBLY_CREATED = Health(
+    Status.UNKNOWN, "PossiblyCreated", "terraform was ended while it created it: the next plan looks for it"
+)
 _DOING = {"create": "Creating", "update": "Updating", "delete": "Deleting", "read": "Reading"}
 
 
@@ -93,6 +96,8 @@ class _Observer(AsyncIterator[WatchReport]):
         self._contact: Contact | None = None
         self._run_mark: tuple[object, ...] | None = None
         self._record: Record = record.NOTHING
+        self._doubts_mark: tuple[object, ...] | None = None
+        self._doubtful: frozenset[TerraformId] = frozenset()
         self._follower = Follower(folder.apply_events)
         self._work: dict[TerraformId, Work] = {}
         self._last: dict[TerraformId, Observation] = {}
@@ -148,7 +153,21 @@ class _Observer(AsyncIterator[WatchReport]):
     def _seen(self, id_: TerraformId) -> Observation:
         if self._state is None:
             return Observation(id_, Health(Status.UNKNOWN, message="the state can't be read"), None)
-        return observation(id_, self._state.resources.get(id_), self._work.get(id_))
+        recorded, work = self._state.resources.get(id_), self._work.get(id_)
+        if recorded is None and work is None and id_ in self._doubts():
+            return Observation(id_, _POSSIBLY_CREATED, None)
+        return observation(id_, recorded, work)
+
+    def _doubts(self) -> frozenset[TerraformId]:
+        """Returns what may exist without the state knowing: of the last apply, also where nobody has settled it yet."""
+        known = self._record
+        is_running = known.process is not None and known.process.is_running()
+        if (mark := (self._run_mark, is_running)) != self._doubts_mark:
+            if known.is_open and not is_running:
+                known = known.closed(events.read(self._folder.apply_events), lambda _: False)
+            self._doubtful = frozenset(each.id for each in known.doubts)
+            self._doubts_mark = mark
+        return self._doubtful
 
     def _look_at_the_apply(self) -> None:
         mark = _mark(self._folder.run)

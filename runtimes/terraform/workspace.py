@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,6 @@ from runtimes.base import (
     Overloaded,
     PlannedAction,
     Rejected,
-    Resource,
     ResourceId,
     RuntimeFailure,
     StateMove,
@@ -29,6 +28,7 @@ from runtimes.base import (
 )
 from runtimes.terraform import (
     adoption,
+    attempts,
     configuration,
     diagnostics,
     events,
@@ -40,17 +40,17 @@ from runtimes.terraform import (
     restoring,
 )
 from runtimes.terraform.adoption import Adoption
+from runtimes.terraform.attempts import Attempt, Configured
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import Follower
 from runtimes.terraform.last_state import LastState
 from runtimes.terraform.losses import Losses
-from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.planned import UnreadablePlan, whole_document
 from runtimes.terraform.process import ProcessMark, Running
-from runtimes.terraform.record import Creation, Record
+from runtimes.terraform.record import Record
 from runtimes.terraform.run import ApplyRun, Left, Reporter
 from runtimes.terraform.schema import Schemas
-from runtimes.terraform.state import PriorState, State, UnreadableState, read_new, read_prior
+from runtimes.terraform.state import OtherFormat, PriorState, State, UnreadableState, read_new, read_prior
 from runtimes.terraform.terraform import Planned, Settings, Terraform
 
 _POLL_SECONDS = 0.1
@@ -58,36 +58,11 @@ _SAVED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Configured:
-    request: WorkspacePlanRequest
-    prior: PriorState
-    written: Configuration
-    schemas: Schemas | None
-    targets: tuple[str, ...]
-
-    @property
-    def replaces(self) -> tuple[str, ...]:
-        """The addresses of what is to be made again, as far as it is there."""
-        known = sorted(self.request.replaces & self.prior.resources.keys(), key=str)
-        return tuple(self.written.address_of(each) for each in known)
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """`shown` is the plan as terraform shows it, None where it was not asked, as nothing was to be changed."""
-
-    configured: _Configured
-    plan: WorkspacePlan
-    errors: tuple[Finding, ...]
-    shown: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Saved:
     """What a survey planned and `terraform apply` could do: with the plan's file, and what it was made over."""
 
     request: WorkspacePlanRequest
-    attempt: _Attempt
+    attempt: Attempt
     content: bytes = field(repr=False)
     state: bytes | None = field(repr=False)
     made: float
@@ -154,13 +129,13 @@ class TerraformWorkspace:
                 hint="free some space; nothing was forgotten",
             ) from error
 
-    async def _save(self, terraform: Terraform, request: WorkspacePlanRequest, attempt: _Attempt) -> _Saved | None:
+    async def _save(self, terraform: Terraform, request: WorkspacePlanRequest, attempt: Attempt) -> _Saved | None:
         if attempt.errors or attempt.shown is None:
             return None
         state = await terraform.state() if terraform.has_local_state else None
         return _Saved(request, attempt, terraform.folder.plan.read_bytes(), state, time.monotonic())
 
-    async def _saved_for(self, terraform: Terraform, request: WorkspacePlanRequest) -> _Attempt | None:
+    async def _saved_for(self, terraform: Terraform, request: WorkspacePlanRequest) -> Attempt | None:
         """Puts the plan of the last survey back into the folder, where it is of the same and not old; once."""
         saved, self._saved = self._saved, None
         if saved is None or saved.request != request or time.monotonic() - saved.made > _SAVED_SECONDS:
@@ -228,6 +203,7 @@ class TerraformWorkspace:
             await terraform.prepare()
         state = await self._prior(terraform)
         self._refuse_lossy(state, last_state.load(terraform.folder))
+        terraform.refuse_unpushed()
         return state
 
     def _refuse_missing(self, state: State, before: LastState | None) -> None:
@@ -275,6 +251,7 @@ class TerraformWorkspace:
             told = events.read(folder.apply_events) if left.process is not None else ()
             restoring.put_back(folder, terraform.state_file, restoring.deletions(told))
             await self._without_torn(terraform, left, accepts_lost)
+        self._set_torn_aside(terraform)
         await terraform.restore_state()
         if left.process is not None:
             await self._take_out_outlived(terraform, left, events.read(folder.apply_events))
@@ -298,9 +275,31 @@ class TerraformWorkspace:
         if not is_first and not accepts_lost:
             return
         try:
-            await self._prior(terraform)
-        except RuntimeFailure:
+            read_prior(await terraform.state())
+        except OtherFormat as error:
+            raise self._unreadable(error) from None  # whole, and not ours to put aside
+        except UnreadableState:
             restoring.start_over(terraform.state_file)
+
+    def _set_torn_aside(self, terraform: Terraform) -> None:
+        """Sets aside what can't be taken back of a state that terraform could not write. What it was creating is in
+        the record, and looked for; raises `RuntimeFailure` where nothing was written down that says so."""
+        if not (why := terraform.torn_rescue()):
+            return
+        folder = terraform.folder
+        before = last_state.load(folder)
+        if before is None:
+            raise RuntimeFailure(
+                f"terraform could not write its state, and what it left can't be taken back: {why}",
+                target=self.place,
+                hint=f"compare what exists with the state, then move {folder.rescued_state} away",
+            )
+        aside = restoring.put_aside(folder.rescued_state, folder.torn_rescue)
+        repair = (
+            f"terraform could not write the state at the end of an apply, and what it left instead can't be taken back "
+            f"({why}): it is in {aside.name}; what was being created is looked for"
+        )
+        last_state.save(folder, replace(before, repair=f"{before.repair}; {repair}" if before.repair else repair))
 
     async def _wait_for(self, left: Record, process: ProcessMark, told: Path) -> None:
         deadline = time.monotonic() + self._settings.lock_timeout_seconds
@@ -318,7 +317,7 @@ class TerraformWorkspace:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _planned(self, terraform: Terraform, request: WorkspacePlanRequest, *, always_show: bool) -> _Attempt:
+    async def _planned(self, terraform: Terraform, request: WorkspacePlanRequest, *, always_show: bool) -> Attempt:
         """Plans, looking first for what an interrupted apply may have created, and for what the state has lost."""
         recorded = await terraform.state() if terraform.has_local_state else None
         configured = await self._configured(terraform, request, recorded, {})
@@ -363,7 +362,7 @@ class TerraformWorkspace:
             record.save(terraform.folder, known)
         return known
 
-    def _losses(self, terraform: Terraform, configured: _Configured) -> Losses:
+    def _losses(self, terraform: Terraform, configured: Configured) -> Losses:
         """Raises `RuntimeFailure` where the state knows other objects than were there, which none can put right."""
         before, request = last_state.load(terraform.folder), configured.request
         found = last_state.condition(configured.prior, before)
@@ -377,7 +376,7 @@ class TerraformWorkspace:
                 )
         return Losses.of(configured.prior, before, request, configured.written.moved)
 
-    def _accounted(self, terraform: Terraform, attempt: _Attempt, losses: Losses, adoptions: Adoption) -> _Attempt:
+    def _accounted(self, terraform: Terraform, attempt: Attempt, losses: Losses, adoptions: Adoption) -> Attempt:
         """Adds to an attempt what became of what the state had lost, and writes down what was seen."""
         configured, folder = attempt.configured, terraform.folder
         account = losses.accounted(adoptions, configured.request)
@@ -393,7 +392,7 @@ class TerraformWorkspace:
                 account.explained(each) for each in attempt.plan.resources if each.id not in account.refused
             ),
             findings=(*attempt.plan.findings, *account.findings),
-            cautions=(*repairs, *account.cautions, *_doubtful(adoptions)),
+            cautions=(*repairs, *account.cautions, *attempts.doubtful(adoptions)),
         )
         errors = tuple(each for each in account.findings if each.is_error)
         return replace(attempt, plan=result, errors=(*attempt.errors, *errors))
@@ -401,11 +400,11 @@ class TerraformWorkspace:
     async def _attempt(
         self,
         terraform: Terraform,
-        configured: _Configured,
+        configured: Configured,
         planned: Planned,
         findings: tuple[Finding, ...],
         always_show: bool,
-    ) -> _Attempt:
+    ) -> Attempt:
         prior, written, schemas = configured.prior, configured.written, configured.schemas
         shown: Mapping[str, Any] | None = None
         if planned.errors:
@@ -421,10 +420,11 @@ class TerraformWorkspace:
                 raise RuntimeFailure(str(error), target=self.place) from None
         else:
             result = plan.unchanged(prior, written, schemas=schemas)
-        twice = adoption.taken_twice(result, lambda id_: _provider_of(id_, written, prior))
-        result = _alone(result, configured)
-        result = replace(result, findings=tuple(dict.fromkeys((*findings, *result.findings, *twice))))
-        return _Attempt(configured, _limited(result, configured.request), (*planned.errors, *twice), shown)
+        twice = adoption.taken_twice(result, lambda id_: attempts.provider_of(id_, written, prior))
+        result = attempts.alone(result, configured)
+        told = (*findings, *result.findings, *twice, *attempts.outputs(prior))
+        result = replace(result, findings=tuple(dict.fromkeys(told)))
+        return Attempt(configured, attempts.limited(result, configured.request), (*planned.errors, *twice), shown)
 
     async def _configured(
         self,
@@ -432,7 +432,7 @@ class TerraformWorkspace:
         request: WorkspacePlanRequest,
         recorded: bytes | None,
         adopt: Mapping[ResourceId, str],
-    ) -> _Configured:
+    ) -> Configured:
         """Writes the configuration and initialises the folder for it, if need be.
 
         `recorded` is the state, where it could be read before that.
@@ -466,7 +466,7 @@ class TerraformWorkspace:
             prior = self._read(recorded)
             written = built(None)
             terraform.refuse_untrusted(written)
-        types = _types(request.resources) | {each.resource_type for each in prior.resources}
+        types = attempts.types(request.resources) | {each.resource_type for each in prior.resources}
         schemas = await terraform.schemas(written, types)
         if schemas is not None:
             assert recorded is not None
@@ -479,9 +479,9 @@ class TerraformWorkspace:
                 "none of the requested resources can be planned: each needs a value that is known only later",
                 target=self.place,
             )
-        return _Configured(request, prior, written, schemas, targets)
+        return Configured(request, prior, written, schemas, targets)
 
-    async def _start(self, terraform: Terraform, attempt: _Attempt) -> ApplyRun:
+    async def _start(self, terraform: Terraform, attempt: Attempt) -> ApplyRun:
         configured, folder = attempt.configured, terraform.folder
         written = configured.written
         folder.apply_events.unlink(missing_ok=True)
@@ -489,7 +489,7 @@ class TerraformWorkspace:
         opened = Record(
             running.mark,
             datetime.now(UTC).isoformat(timespec="seconds"),
-            _creations(attempt),
+            attempts.creations(attempt),
             {
                 written.address_of(each.id): each.id
                 for each in attempt.plan.resources
@@ -510,7 +510,7 @@ class TerraformWorkspace:
     async def _ended(
         self,
         terraform: Terraform,
-        configured: _Configured,
+        configured: Configured,
         opened: Record,
         running: Running,
         told: tuple[events.Event, ...],
@@ -551,67 +551,9 @@ class TerraformWorkspace:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: UnreadableState) -> RuntimeFailure:
+        hint = error.hint if isinstance(error, OtherFormat) else ""
         return RuntimeFailure(
             f"the state can't be read: {error}",
             target=self.place,
-            hint=f"look at the state in {self._settings.folder} and at its backup beside it",
+            hint=hint or f"look at the state in {self._settings.folder} and at its backup beside it",
         )
-
-
-def _doubtful(adoptions: Adoption) -> tuple[str, ...]:
-    unsettled = adoptions.unsettled - adoptions.lost
-    if not unsettled:
-        return ()
-    named = last_state.named(tuple(each for each in adoptions.doubts if each in unsettled))
-    return (f"{len(unsettled)} resources may exist already, as an apply was stopped while it created them ({named})",)
-
-
-def _provider_of(id_: TerraformId, written: Configuration, prior: PriorState) -> tuple[ProviderSource, str] | None:
-    """Returns the provider's source and configuration of a resource; None where neither side knows it."""
-    recorded = prior.resources.get(id_)
-    return written.aliases.get(id_) or ((recorded.source, recorded.alias) if recorded else None)
-
-
-def _alone(found: WorkspacePlan, configured: _Configured) -> WorkspacePlan:
-    """Of a plan that forgets, leaves what is forgotten; what was to be and is in no state is said."""
-    forgets = configured.request.forgets
-    if not forgets:
-        return found
-    absent = sorted(forgets - configured.prior.resources.keys(), key=str)
-    missing = (
-        Finding(True, "the state has no such resource, so there is nothing to forget", id=each) for each in absent
-    )
-    kept = tuple(each for each in found.resources if each.id in forgets)
-    return replace(found, resources=kept, findings=(*found.findings, *missing))
-
-
-def _limited(found: WorkspacePlan, request: WorkspacePlanRequest) -> WorkspacePlan:
-    """Leaves out the deletions that are not among those asked for: a limited plan says nothing of them."""
-    only = request.only
-    if only is None:
-        return found
-    asked = {each.id for each in request.resources}
-    return replace(found, resources=tuple(each for each in found.resources if each.id in asked or each.id in only))
-
-
-def _creations(attempt: _Attempt) -> tuple[Creation, ...]:
-    written, prior = attempt.configured.written, attempt.configured.prior
-    identities = last_state.identities(prior, written.secrets)
-    found = []
-    for each in (attempt.shown or {}).get("resource_changes") or ():
-        change = each["change"]
-        id_ = written.id_at(each["address"], each.get("provider_name") or "")
-        if id_ is not None and "create" in change["actions"]:
-            candidates = record.candidates(change.get("after") or {}, change.get("after_sensitive"))
-            stays = list(change["actions"]) == ["create", "delete"]
-            found.append(Creation(id_, each["address"], candidates, "" if stays else identities.get(id_, "")))
-    return tuple(found)
-
-
-def _types(resources: Iterable[Resource]) -> set[str]:
-    said = {each.id: each.extensions.get("resourceType") for each in resources}
-    return {
-        type_ if isinstance(type_, str) else id_.resource_type
-        for id_, type_ in said.items()
-        if isinstance(id_, TerraformId)
-    }

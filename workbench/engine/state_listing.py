@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kcl.records import dataclass, field
-from runtimes.base import Body, FieldPath, Resource, ResourceId, RuntimeType, StateEntry, StateRecord
+from kcl.records import dataclass, field, replace
+from runtimes.base import Body, FieldPath, PossiblyCreated, Resource, ResourceId, RuntimeType, StateEntry, StateRecord
 from workbench.engine.errors import EngineError
 from workbench.engine.masking import Seal, masked, opaque_paths, resource_paths
 from workbench.engine.spec import Spec
@@ -50,11 +50,13 @@ class StateListing:
     """Why it is not known what is configured, empty where it is."""
     lost: tuple[ResourceId, ...] = ()
     unread: str = ""
+    unsure: tuple[PossiblyCreated, ...] = ()
+    """What an apply was creating when it was stopped, and that may exist without being in it."""
 
     @property
     def is_doubtful(self) -> bool:
         """Whether there is more than the state has, or may be, and no state that tells."""
-        return bool(self.lost) or bool(self.unread and not self.lineage)
+        return bool(self.lost or self.unsure) or bool(self.unread and not self.lineage)
 
     def find(self, text: str) -> StateResource:
         """Returns the one of this id, `TYPE/NAME` or terraform address. Raises `NotInState`."""
@@ -87,9 +89,23 @@ def read(
         for each in record.entries
     )
     there = {each.id for each in resources}
-    lost = tuple(each for each in released if each not in there)
-    absent = tuple(each for each in wanted if each not in there and each not in lost)
-    return StateListing(stack, record.where, record.lineage, record.serial, resources, absent, problem, lost, unread)
+    unsure = {each.id: each for each in record.unsure}
+    lost = tuple(each for each in released if each not in there and each not in unsure)
+    absent = tuple(each for each in wanted if each not in there and each not in lost and each not in unsure)
+    return StateListing(
+        stack,
+        record.where,
+        record.lineage,
+        record.serial,
+        resources,
+        absent,
+        problem,
+        lost,
+        unread,
+        tuple(
+            replace(each, names=tuple(name for name in each.names if not seal.hides(name))) for each in record.unsure
+        ),
+    )
 
 
 def _resource(

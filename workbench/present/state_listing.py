@@ -53,6 +53,12 @@ def summary(found: StateListing, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span(f"{glyphs.finding} configured, and not in it: {each}", Tone.WARN))
     for each in found.lost:
         yield line(Span(f"{glyphs.unknown} the last release made it, and it is not in this state: {each}", Tone.BAD))
+    for maybe in found.unsure:
+        named = f", as {' or '.join(maybe.names)}" if maybe.names else ""
+        said = f"{maybe.id} may exist{named}, and is not in it: an apply was stopped while it created it"
+        yield line(Span(f"{glyphs.unknown} {said}", Tone.BAD))
+    if found.unsure:
+        yield line(Span(f"plan {found.stack}: that looks for it; an apply takes over what exists", Tone.MUTED))
     if found.unread:
         said = f"{found.unread}: whether releases made more is not known"
         yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
@@ -92,6 +98,7 @@ def document(found: StateListing, only: StateResource | None = None) -> dict[str
         "unknown": [each for each in (found.problem, found.unread) if each],
         "absent": [str(each) for each in found.absent],
         "lost": [str(each) for each in found.lost],
+        "possiblyCreated": [{"id": str(each.id), "names": [*each.names], "since": each.since} for each in found.unsure],
         "resources": [
             {
                 "id": str(each.id),

@@ -56,6 +56,10 @@ async def test_its_version_is_asked_once(tmp_path: Path) -> None:
         (version("1.4.6"), r"is version 1.4.6, which is too old: 1.5.0 or newer is needed"),
         ("echo Terraform v0.11", "did not tell its version"),
         ("exit 3", "did not tell its version"),
+        (version("9" * 5000), "did not tell its version"),
+        (version("none at all"), "did not tell its version"),
+        ("echo '[1, 11]'", "did not tell its version"),
+        ("""echo '{"terraform_version": 1.11}'""", "did not tell its version"),
     ],
 )
 async def test_what_is_too_old_or_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:

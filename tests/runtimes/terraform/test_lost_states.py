@@ -388,3 +388,23 @@ def test_what_was_seen_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     last_state.save(folder, written)
     assert last_state.load(folder) == written
     assert os.stat(folder.seen).st_mode & 0o077 == 0
+
+
+SECRET = "-----BEGIN KEY-----\ncanary-one\ncanary-two\n-----END KEY-----"
+
+
+@pytest.mark.parametrize(("before", "size"), [("panic: ", 0), ("x " * 990, 0), ("goroutine 1 [running]\n", 20_000_000)])
+async def test_the_last_words_of_a_terraform_that_crashes_are_short_and_hold_no_secret(
+    tmp_path: Path, before: str, size: int
+) -> None:
+    """Wherever the secret is cut off, and whatever it becomes when lines are joined."""
+    wrapper, words = tmp_path / "terraform", tmp_path / "words"
+    words.write_text(before * max(1, size // len(before)) + SECRET + "\nexit status 2\n")
+    wrapper.write_text(f'#!/bin/sh\n[ "$1" = plan ] && {{ cat {words} >&2; exit 2; }}\nexec {TERRAFORM} "$@"\n')
+    wrapper.chmod(0o755)
+    runtime = TerraformRuntime.connect(folder=tmp_path / "folder", binary=str(wrapper))
+    request = WorkspacePlanRequest((data("a", input=SECRET),), secrets=frozenset({SECRET}))
+    with pytest.raises(RuntimeFailure, match="asked to plan and ended with code 2") as raised:
+        await runtime.survey(request)
+    assert "canary" not in str(raised.value) and "KEY" not in str(raised.value)
+    assert 60 < len(str(raised.value)) < 2200

@@ -133,7 +133,9 @@ async def test_what_others_do_meanwhile_is_told_and_the_next_run_goes_on(orders:
     with locked(orders.folder.state):
         busy = await orders.wb("plan", STACK)
     assert busy.code == ExitCode.REFUSED
-    assert "locked by bob@build-7 since 2026-03-04" in told(busy) and "force-unlock 11111111-2222" in told(busy)
+    assert "locked by bob@build-7 since 2026-03-04" in told(busy) and "wb state unlock STACK 11111111-2222" in told(
+        busy
+    )
     assert orders.folder.state.read_bytes() == before
 
     orders.edit("dev/main.k", "sizeGB = 10", "sizeGB = 30")
