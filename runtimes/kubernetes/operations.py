@@ -222,7 +222,7 @@ class KubernetesOperations:
         body = {**change, "metadata": {"uid": ref.uid}} if ref.uid else change
         id_ = _id(ref.kind, ref.namespace, ref.name)
         try:
-            await self._client.once(
+            answer = await self._client.once(
                 "PATCH", id_, body, subresource=subresource, content_type=_MERGE_PATCH, manager=MANAGER
             )
         except Rejected as error:
@@ -231,6 +231,13 @@ class KubernetesOperations:
                     "it was deleted and recreated since it was looked at", target=self.place, subject=str(id_)
                 ) from None
             raise
+        if not has_taken(answer, change):
+            raise Rejected(
+                "the API answered well, and the object does not have what it was asked to",
+                target=self.place,
+                subject=str(id_),
+                hint="something in the cluster, such as an admission webhook, puts it back: look at its managedFields",
+            )
 
     async def _list(self, kind: str, namespace: str) -> tuple[Object, ...]:
         resource = await self._client.discovery.resource(_KINDS[kind], kind)
@@ -292,6 +299,22 @@ class _PodFeed:
         for each in waiting:
             if not each.done():
                 each.set_result(None)
+
+
+def has_taken(answer: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
+    """Whether an object has what a merge patch asked for; null asks for what is absent or says no."""
+    for key, wanted in change.items():
+        there = answer.get(key)
+        match wanted:
+            case Mapping():
+                is_taken = has_taken(mapping(there), wanted)
+            case None:
+                is_taken = not there
+            case _:
+                is_taken = there == wanted
+        if not is_taken:
+            return False
+    return True
 
 
 def _id(kind: str, namespace: str, name: str) -> KubernetesId:

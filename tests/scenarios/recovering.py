@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,18 +59,20 @@ class Ground:
     async def ready(self, cluster: int, number: int) -> None:
         def good() -> bool:
             pods = self.pods(cluster)
-            return len(pods) == number and all(
-                any(
-                    each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", ())
-                )
-                for pod in pods
-            )
+            return len(pods) == number and all(map(is_ready, pods))
 
+        await self.until(good)
+
+    async def until(self, good: Callable[[], bool]) -> None:
         async with asyncio.timeout(30):
             while True:
                 if good():
                     return
                 await asyncio.sleep(0.05)
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", ()))
 
 
 def deployment(name: str, replicas: int, image: str = "example/app:1") -> dict[str, Any]:

@@ -339,7 +339,7 @@ async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground
     again = await ground.session.recovery(recovery.document)
     assert hosts[1].uid not in {each.uid for each in again.steps}
     (left,) = [each for each in again.held if each.key.name == hosts[1].pod]
-    assert "was not seen to work (the connection was lost)" in left.why
+    assert "is not seen to work (the connection was lost)" in left.why
 
 
 async def test_a_cluster_that_dies_on_the_way_is_lost_and_the_others_go_on(ground: Ground) -> None:

@@ -27,6 +27,7 @@ from runtimes.base import (
     SurveyRequest,
     WorkloadRef,
 )
+from runtimes.kubernetes.operations import has_taken
 from runtimes.sandbox.api.disturbances import Disturbance
 
 from .conftest import Place
@@ -232,3 +233,21 @@ async def test_a_node_is_cordoned_and_uncordoned_and_its_pods_are_told(place: Pl
     assert not next(each for each in nodes if each.name == node.name).is_cordoned
     with pytest.raises(Moved):
         await operations.uncordon(replace(node, uid="00000000-0000-0000-0000-000000000000"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "change", "expected"),
+    [
+        ({"spec": {"unschedulable": True, "taints": []}}, {"spec": {"unschedulable": True}}, True),
+        ({"spec": {}}, {"spec": {"unschedulable": True}}, False),
+        ({"spec": {"unschedulable": True}}, {"spec": {"unschedulable": None}}, False),
+        ({"spec": {"unschedulable": False}}, {"spec": {"unschedulable": None}}, True),
+        ({"metadata": {}}, {"spec": {"unschedulable": None}}, True),
+        ({"spec": {"replicas": 2}}, {"spec": {"replicas": 3}}, False),
+        ({"spec": {"template": None}}, {"spec": {"template": {"metadata": {"a": "b"}}}}, False),
+    ],
+)  # fmt: skip
+def test_what_the_api_took_and_something_put_back_is_not_done(
+    answer: dict[str, Any], change: dict[str, Any], expected: bool
+) -> None:
+    assert has_taken(answer, change) is expected

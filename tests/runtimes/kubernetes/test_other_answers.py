@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import KubernetesId, RuntimeFailure
+from runtimes.base import KubernetesId, LiveNode, Rejected, RuntimeFailure
 from runtimes.base.records import Lease, StoredSecret
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.transport import Reply
 
@@ -21,6 +22,7 @@ KUBE_SYSTEM = KubernetesId("v1", "Namespace", "", "kube-system")
 
 
 NAMESPACES = {"name": "namespaces", "kind": "Namespace", "namespaced": False, "verbs": ["get", "list"]}
+NODES = {"name": "nodes", "kind": "Node", "namespaced": False, "verbs": ["get", "list", "patch"]}
 MAPS = {"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": ["get", "list"]}
 APPS = {"name": "apps", "versions": [{"groupVersion": "apps/v1"}], "preferredVersion": {"groupVersion": "apps/v1"}}
 ELSEWHERE = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "another"}}
@@ -37,7 +39,7 @@ class Between:
 
     async def call(self, method: str, path: str, **rest: Any) -> Any:
         if path == "/api/v1":
-            return Reply(200, {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NAMESPACES, MAPS]})
+            return Reply(200, {"kind": "APIResourceList", "groupVersion": "v1", "resources": [NAMESPACES, NODES, MAPS]})
         if path == "/apis":
             return Reply(200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": [APPS]})
         if isinstance(self._answer, str):
@@ -150,3 +152,15 @@ async def test_a_version_that_the_server_says_it_has_is_not_gone_where_it_is_not
 
 async def test_what_a_server_does_not_find_or_serve_is_not_there() -> None:
     assert await behind("404 page not found").get(KubernetesId("example.org/v1", "Lamp", "default", "a")) is None
+
+
+@pytest.mark.parametrize("spec", [{}, {"unschedulable": False}, {"taints": []}])
+async def test_a_cordon_that_admission_puts_back_is_not_taken_for_done(spec: dict[str, Any]) -> None:
+    """The API answers such a write well, with the object as it is."""
+    node = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n-1", "uid": "u"}, "spec": spec}
+    operations = KubernetesOperations(behind(node), SimpleNamespace())
+    live = LiveNode("n-1", "u", is_ready=True, is_cordoned=False)
+    with pytest.raises(Rejected, match="does not have what it was asked to") as raised:
+        await operations.cordon(live)
+    assert "webhook" in raised.value.hint
+    await operations.uncordon(live)

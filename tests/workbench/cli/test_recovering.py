@@ -101,7 +101,7 @@ async def test_run_tells_what_never_became_ready(place: Place) -> None:
     assert ended.code == ExitCode.NOT_READY, ended.text
     assert ended.json()["counts"] == {"unknown": 1, "unverified": 2}
     again = await place(*given, "--confirm", confirm, "--allow-unresolved", "--no-require-all")
-    assert again.code == ExitCode.NOT_READY and "was not seen to work" in again.out
+    assert again.code == ExitCode.NOT_READY and "is not seen to work" in again.out
 
 
 async def test_a_recovery_that_recovers_nothing_never_ends_well(place: Place) -> None:

@@ -29,7 +29,7 @@ class History:
         self._effect = _effect_of(document)
         self.is_uncordon = document.operation is Operation.UNCORDON
         self.originals = ledger.originals
-        self.begun = _with_replacements(ledger, surveys)
+        self.begun = tuple(_as_seen(each, surveys) for each in _with_replacements(ledger, surveys))
         self._left = {(name, pod) for run in ledger.runs for name, pods in run.left.items() for pod in pods}
         here = [each for each in self.begun if not is_elsewhere(each.step)]
         self._cordons = [each.step for each in here if each.step.verb is Verb.CORDON]
@@ -142,6 +142,32 @@ def _is_undone(step: Step, surveys: Mapping[str, Survey]) -> bool:
     if step.verb is not Verb.CORDON or step.cluster not in surveys:
         return False
     return any(each.uid == step.uid and not each.is_cordoned for each in surveys[step.cluster].nodes)
+
+
+def _as_seen(result: StepResult, surveys: Mapping[str, Survey]) -> StepResult:
+    """What was recovered, and is seen not to be so any more, is not said to be; what is not seen stays as recorded."""
+    survey = surveys.get(result.step.cluster)
+    if survey is None or result.state is not StepState.RECOVERED or is_elsewhere(result.step):
+        return result
+    why = _why_not_any_more(result, survey)
+    return replace(result, state=StepState.UNVERIFIED, error=why) if why else result
+
+
+def _why_not_any_more(result: StepResult, survey: Survey) -> str:
+    step = result.step
+    if step.kind == "Pod":
+        pod = next((each for each in survey.pods if each.uid == result.new_uid), None)
+        if pod is None or pod.is_ready or pod.is_terminating:
+            return ""
+        return f"{pod.name} took its place and is not ready now{': ' if pod.reason else ''}{pod.reason}"
+    live = survey.workloads.get(step.workload) if step.workload else None
+    if live is None:
+        return ""
+    if step.verb is Verb.SCALE and live.desired != step.replicas:
+        return f"{live.ref.kind}/{live.ref.name} wants {live.desired} replicas now"
+    if not live.is_settled:
+        return f"{live.ref.kind}/{live.ref.name} has {live.ready} of {live.desired} replicas ready now"
+    return ""
 
 
 def _uids(surveys: Mapping[str, Survey]) -> frozenset[str]:

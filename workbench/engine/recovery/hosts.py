@@ -107,7 +107,7 @@ def what_was_done(result: StepResult) -> str:
     if result.state is StepState.RECOVERED:
         after = f", {result.new_pod} took its place" if result.new_pod else ""
     else:
-        after = f", but was not seen to work ({result.error or result.state.value})"
+        after = f", but is not seen to work ({result.error or result.state.value})"
     return f"{result.step.verb} was done before by this incident{after}; another reason does it again"
 
 

@@ -1,0 +1,51 @@
+"""A host is recovered as long as what is seen says so: a record of an earlier run is no longer true for ever."""
+
+from __future__ import annotations
+
+from tests.scenarios.recovering import Ground, deployment, document, is_ready, run
+from workbench.engine.recovery.document import Operation
+from workbench.engine.recovery.hosts import is_accomplished
+from workbench.engine.recovery.values import HostState, RecoveryOutcome
+
+
+async def test_a_host_whose_new_pod_fails_again_is_not_told_as_recovered(ground: Ground) -> None:
+    cluster = ground.sandbox.clusters[0]
+    cluster.create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    first = document(ground.hosts(0), reason="INC-1")
+    report, _ = await run(ground.session, await ground.session.recovery(first))
+    assert report.outcome is RecoveryOutcome.RECOVERED
+    await ground.ready(0, 2)
+    now = document(ground.hosts(0), reason="INC-1")
+    assert is_accomplished((await ground.session.recovery(now)).hosts)
+
+    ground.sandbox.faults[0].stop("kubelet")  # nobody says otherwise
+    for pod in ground.pods(0):
+        unready = [{**each, "status": "False"} for each in pod["status"]["conditions"]]
+        cluster.patch(
+            "pods", "shop", pod["metadata"]["name"], {"status": {"conditions": unready}}, subresource="status"
+        )
+    assert not any(map(is_ready, ground.pods(0)))
+    again = await ground.session.recovery(now)
+    assert again.is_empty, "the incident restarts no pod twice"
+    assert not is_accomplished(again.hosts)
+    names = {each["metadata"]["name"] for each in ground.pods(0)}
+    for host in again.hosts:
+        assert host.state is HostState.UNVERIFIED
+        assert any(f"{each} took its place and is not ready now" in host.why for each in names), host.why
+    report, _ = await run(ground.session, again)
+    assert report.outcome is RecoveryOutcome.FAILED
+
+
+async def test_a_scale_that_somebody_took_back_is_not_told_as_done(ground: Ground) -> None:
+    cluster = ground.sandbox.clusters[0]
+    cluster.create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    wanted = document(ground.hosts(0), reason="INC-2", operation=Operation.SCALE, replicas=3)
+    report, _ = await run(ground.session, await ground.session.recovery(wanted))
+    assert report.outcome is RecoveryOutcome.RECOVERED
+    cluster.patch("deployments.apps", "shop", "web", {"spec": {"replicas": 2}})
+    await ground.ready(0, 2)
+    again = await ground.session.recovery(wanted)
+    assert {each.state for each in again.hosts} == {HostState.UNVERIFIED}, again.hosts
+    assert "wants 2 replicas now" in again.hosts[0].why and not is_accomplished(again.hosts)
