@@ -15,8 +15,9 @@ from tests.workbench.session.machines import Machines, apply, machines, released
 from tests.workbench.session.shop import Clusters, session, shop
 from workbench.engine.changes import Gap
 from workbench.engine.errors import Refused, StalePlan
-from workbench.engine.events import ApplyFinished, Outcome, StepFailed, StepProgress
+from workbench.engine.events import ApplyFinished, Event, Outcome, StepFailed, StepProgress
 from workbench.engine.fleet import Sync
+from workbench.engine.places import cluster_steps
 from workbench.session import Session
 
 SETTINGS = KubernetesId("v1", "ConfigMap", "web-dev", "front")
@@ -76,6 +77,32 @@ async def test_a_deletion_that_a_finalizer_holds_is_not_done_with(fleet: Machine
     assert HOLD in told.message
     (gap,) = (await ann.diff(stack)).gaps
     assert gap.subject == SETTINGS and "still being deleted" in gap.message and "--adopt" not in gap.hint
+
+
+async def test_a_destruction_says_what_it_waits_for_while_it_does(
+    fleet: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was silent for two minutes; and interrupted it said that no answer came, which had come at once."""
+    monkeypatch.setattr(cluster_steps, "_HELD_SECONDS", 0.0)
+    monkeypatch.setattr(cluster_steps, "_DRAIN_SECONDS", 0.2)
+    ann = fleet.session("ann")
+    hold(fleet, "configmaps", "web-dev", "front")
+    plan = await ann.plan_destroy(ann.select("web/dev"))
+    events: list[Event] = []
+    async with ann.apply(plan, confirm=plan.confirmation.phrase) as running:
+        async for each in running:
+            events.append(each)
+            if isinstance(each, StepProgress) and each.address.id == SETTINGS:
+                assert each.message == f"is being deleted: held by finalizer {HOLD}"
+                await running.interrupt()
+    assert len([each for each in events if isinstance(each, StepProgress) and each.address.id == SETTINGS]) == 1
+    (failed,) = [each for each in events if isinstance(each, StepFailed) and each.address.id == SETTINGS]
+    assert failed.message == f"it is still being deleted: held by finalizer {HOLD}"
+
+    monkeypatch.setattr(cluster_steps, "_GONE_PATIENCE_SECONDS", 0.5)
+    events = await apply(ann, await ann.plan_destroy(ann.select("web/dev")))
+    (failed,) = [each for each in events if isinstance(each, StepFailed) and each.address.id == SETTINGS]
+    assert HOLD in failed.message and "after 0 s" in failed.message
 
 
 # --- in memory

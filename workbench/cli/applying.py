@@ -9,7 +9,7 @@ import click
 
 from workbench.cli import loop
 from workbench.exit_codes import ExitCode
-from workbench.present.text import Span, Tone
+from workbench.present.text import Line, Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.output import Output
@@ -71,7 +71,8 @@ def apply_made(
             ) as trees:
                 last = await progress.show_trees(trees, output)
             if last is not None and last.verdict is Verdict.EMPTY:
-                output.line(reconcile.why_line(last, output.glyphs, last.at))
+                said = Line((Span("nothing to watch: of what was chosen nothing is left", Tone.WARN),))
+                output.line(said if made.is_part else reconcile.why_line(last, output.glyphs, last.at))
                 return ExitCode.OK  # all that was there is deleted, and that was what was asked for
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
 

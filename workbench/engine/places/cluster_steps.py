@@ -46,6 +46,8 @@ from workbench.engine.workspace import value_now
 
 _WRITE_PATIENCE_SECONDS = 80.0
 _GONE_PATIENCE_SECONDS = 120.0
+_HELD_SECONDS = 2.0
+"""What is still there so long after its deletion was accepted is said to be, with what holds it."""
 _ESTABLISHED_PATIENCE_SECONDS = 30.0
 _DRAIN_SECONDS = 4.0
 """So long an interrupted apply waits for answers to what was sent: with its record, an end takes 5 s."""
@@ -96,6 +98,7 @@ class ClusterSteps:
         self._apply, self._seal = apply, Seal(plan.salt)
         self._limiter = Limiter(AT_ONCE)
         self._writing: dict[Address, anyio.CancelScope] = {}
+        self._held: dict[Address, str] = {}
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
@@ -165,7 +168,8 @@ class ClusterSteps:
         except RuntimeFailure as error:
             await self._apply.fail(change, error)
         except TimeoutError:
-            await self._apply.fail(change, _silent(change))
+            held = self._held.get(change.address)
+            await self._apply.fail(change, _silent(change) if held is None else _still_there(change, held))
         else:
             await self._apply.finish(change, live.identity.uid if live else "")
 
@@ -229,12 +233,21 @@ class ClusterSteps:
     async def _gone(self, change: Change) -> None:
         """Waits until a deleted object is no more: what replaces it cannot be made before."""
         old, pause = self._identities.get(change.address), 0.05
+        began = anyio.current_time()
         with anyio.fail_after(_GONE_PATIENCE_SECONDS):
             while live := await self._runtime.read(ReadRequest(change.address.id)):
                 if old is not None and live.identity.uid != old.uid:
                     raise Moved("somebody made it again", target=self._runtime.place, subject=str(change.address.id))
+                if anyio.current_time() - began > _HELD_SECONDS:
+                    await self._tell_what_it_waits_for(change, why_ending(live))
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 2.0)
+
+    async def _tell_what_it_waits_for(self, change: Change, why: str) -> None:
+        """Says it once, and again where it is another reason."""
+        if self._held.get(change.address) != why:
+            self._held[change.address] = why
+            await self._apply.progress(change, f"is being deleted{f': {why}' if why else ''}")
 
     async def _gone_at_last(self, change: Change) -> None:
         """Where everything goes, what is said to be gone is gone: the next plan may make it again at once. So is what
@@ -242,12 +255,8 @@ class ClusterSteps:
         try:
             await self._gone(change)
         except TimeoutError:
-            raise Rejected(
-                f"it is still being deleted after {_GONE_PATIENCE_SECONDS:.0f} s",
-                target=self._runtime.place,
-                subject=str(change.address.id),
-                hint="look at its finalizers: who set them has to take them off",
-            ) from None
+            why = self._held.get(change.address)
+            raise _still_there(change, why or "", f" after {_GONE_PATIENCE_SECONDS:.0f} s") from None
 
     async def _tell_what_holds_it(self, change: Change, expected: Identity) -> None:
         """A deletion is done when it was requested, and is not waited for; what is there still is not passed over.
@@ -295,6 +304,16 @@ def _may_be_done(change: Change, error: RuntimeFailure) -> bool:
     """Tells whether an apply may have been done though it failed: what was refused was not."""
     is_uncertain = error.is_uncertain if isinstance(error, Unreachable) else type(error) is RuntimeFailure
     return is_uncertain and change.action in (Action.CREATE, Action.UPDATE)
+
+
+def _still_there(change: Change, why: str, when: str = "") -> Rejected:
+    """Its deletion was answered, and so is no write of which nobody knows."""
+    return Rejected(
+        f"it is still being deleted{when}{f': {why}' if why else ''}",
+        target=change.address.cluster,
+        subject=str(change.address.id),
+        hint="look at its finalizers: who set them has to take them off",
+    )
 
 
 def _silent(change: Change) -> Unreachable:
