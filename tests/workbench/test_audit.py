@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.audit import Actor, Anchor, AuditTrail
+from workbench.audit import Actor, Anchor, AuditTrail, chain
+from workbench.audit import trail as audit
 from workbench.engine.errors import ReleaseFailure
 
 ANN = Actor("ann", "box", "cli")
@@ -235,3 +237,67 @@ def test_writers_side_by_side_make_one_chain(tmp_path: Path) -> None:
         each.join()
     check = AuditTrail(tmp_path).verify()
     assert check.is_intact and check.entries == 80
+
+
+def long_trail(folder: Path, entries: int) -> AuditTrail:
+    """As many appends would leave it, without waiting for a disk at each."""
+    trail, previous, lines = AuditTrail(folder), chain.FIRST, list[bytes]()
+    for number in range(1, entries + 1):
+        content = {"number": number, "at": NOW.isoformat(), "user": "ann", "host": "box", "origin": "cli"}
+        content |= {"action": "update", "plan": "p", "target": f"shop/Pod/web-{number}", "result": "done"}
+        content["previous"] = previous
+        previous = chain.digest(content)
+        lines.append(json.dumps({**content, "hash": previous}).encode() + b"\n")
+    trail.folder.mkdir(parents=True)
+    (trail.folder / "2026-01.jsonl").write_bytes(b"".join(lines))
+    (trail.folder / "head").write_text(f"{entries} {previous}\n")
+    return trail
+
+
+def test_a_long_trail_is_followed_and_listed_without_being_held(tmp_path: Path) -> None:
+    trail = long_trail(tmp_path, 4_000)
+    size = (trail.folder / "2026-01.jsonl").stat().st_size
+    tracemalloc.start()
+    try:
+        check = trail.verify([Anchor.parse(f"2000:{'0' * 64}", "a note")])
+        newest = trail.entries(limit=3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert check.broken == "2026-01.jsonl:2000 is another entry than a note knows: the trail was written again"
+    assert check.entries == 4_000 and [each.number for each in newest] == [4_000, 3_999, 3_998]
+    assert peak < size / 2
+
+
+def test_lines_without_end_and_without_number_are_told_and_not_held(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    with (trail.folder / "2026-02.jsonl").open("ab") as file:
+        file.write(b"x" * 3 * 1024 * 1024 + b"\n" + b"?\n" * (chain.MOST_TORN + 4))
+    trail.append(ANN, LATER, action="delete", plan="p", target="shop/Pod/web-9", result="done")
+    check = trail.verify()
+    assert check.is_intact and check.entries == 5
+    assert (len(check.torn), check.more_torn) == (chain.MOST_TORN, 5)
+    assert [each.number for each in trail.entries()] == [5, 4, 3, 2, 1]
+
+
+def test_a_trail_in_more_pieces_than_are_looked_at_is_not_called_intact() -> None:
+    def line(number: int) -> bytes:
+        content = {"number": number, "previous": chain.FIRST}
+        return json.dumps({**content, "hash": chain.digest(content)}).encode()
+
+    found = chain.follow(((f"f:{number}", line(1)) for number in range(9)), most_runs=4)
+    assert found.broken == "f:4 begins one piece more than the 4 that are looked at"
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=40)), st.integers(1, 30))
+def test_lines_are_the_same_from_either_end(lines: list[bytes], block: int) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "_TAIL_BYTES", block)
+        file = Path(folder) / "lines"
+        file.write_bytes(b"\n".join(lines))
+        forth = [line.rstrip(b"\n") for _, line in audit._lines(file)]
+        assert list(audit._lines_back(file)) == forth[::-1]
+        patch.setattr(audit, "_MOST_LINE_BYTES", 3 * block)
+        back = [each for each in audit._lines_back(file) if len(each) <= 3 * block]
+        assert back == [each for each in forth[::-1] if len(each) <= 3 * block]

@@ -23,20 +23,22 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kcl.records import dataclass, field
-from kcl.regular import read_regular
+from kcl.regular import open_regular
 from runtimes.base.documents import load_json
 from workbench.audit.chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
 from workbench.release.files import failure, make_folder
 
 _FILE = re.compile(r"\d{4}-\d{2}\.jsonl")
 _TAIL_BYTES = 64 * 1024
+_MOST_LINE_BYTES = 1024 * 1024
+"""Of an entry. A longer line is none, and is not held to find that out."""
 _HEAD = re.compile(r"(\d{1,15}) ([0-9a-f]{64})\n")
 Sink = Callable[[bytes], None]
 """Takes each entry as it is written, somewhere else; raises `ReleaseFailure`."""
@@ -77,7 +79,8 @@ class AuditCheck:
     """`entries` counts the intact ones before the first break. `broken` says where and how, empty if all is intact.
 
     `tip` is the newest of them as an anchor (NUMBER:HASH), empty without any. `torn` are places of lines that are no
-    entries, as crashes leave them. `first` is the number the trail begins with: above 1 where one was set aside.
+    entries, as crashes leave them, and `more_torn` counts those besides. `first` is the number the trail begins with:
+    above 1 where one was set aside.
     """
 
     entries: int
@@ -85,6 +88,7 @@ class AuditCheck:
     tip: str = ""
     torn: tuple[str, ...] = ()
     first: int = 1
+    more_torn: int = 0
 
     @property
     def is_intact(self) -> bool:
@@ -124,7 +128,7 @@ class AuditTrail:
         """Returns the readable entries, newest first, at most `limit`; raises `ReleaseFailure`."""
         found: list[AuditEntry] = []
         for path in reversed(self._files()):
-            for _, line in reversed(list(self._lines(path))):
+            for line in _lines_back(path):
                 if limit is not None and len(found) >= limit:
                     return tuple(found)
                 try:
@@ -138,10 +142,11 @@ class AuditTrail:
 
         `anchors` are what is known of it elsewhere.
         """
+        anchors = tuple(anchors)
         if not self._folder.exists():
             return _check(Chain(), Chain().missed_by(anchors))
         with self._locked() as head:
-            chain, state = self._chain(), _read_head(head)
+            chain, state = self._chain({each.number for each in anchors}), _read_head(head)
         if chain.broken:
             return _check(chain, chain.broken)
         if state is None:
@@ -162,7 +167,7 @@ class AuditTrail:
             return ""
         with self._locked() as head:
             chain, state = self._chain(), _read_head(head)
-            if state is None and chain.links and not chain.broken:
+            if state is None and chain.entries and not chain.broken:
                 done = f"its head was made again from entry {chain.tip[0]}"
                 _write_head(head, *chain.tip)
             else:
@@ -218,8 +223,8 @@ class AuditTrail:
     def _last(self) -> Link | None:
         """The last whole entry, whatever torn lines follow it."""
         for path in reversed(self._files()):
-            for line in reversed(_tail(path).split(b"\n")):
-                read = link(line, path.name) if line.strip() else None
+            for line in _lines_back(path, most=_MOST_LINE_BYTES):
+                read = link(line, path.name)
                 if read is not None and digest(read.content) == read.hash:
                     return read
         return None
@@ -236,8 +241,9 @@ class AuditTrail:
 
     # --- reading
 
-    def _chain(self) -> Chain:
-        return follow((f"{path.name}:{number}", line) for path in self._files() for number, line in self._lines(path))
+    def _chain(self, sought: Collection[int] = ()) -> Chain:
+        lines = ((f"{path.name}:{number}", line) for path in self._files() for number, line in _lines(path))
+        return follow(lines, sought)
 
     def _files(self) -> list[Path]:
         try:
@@ -246,15 +252,6 @@ class AuditTrail:
             return []
         except OSError as error:
             raise failure("cannot be read", self._folder, error) from error
-
-    def _lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
-        try:
-            data = read_regular(path)
-        except OSError as error:
-            raise failure("cannot be read", path, error) from error
-        for number, line in enumerate(data.split(b"\n"), 1):
-            if line.strip():
-                yield number, line
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -290,22 +287,47 @@ def _own(result: str, detail: str) -> dict[str, Any]:
 
 
 def _check(chain: Chain, broken: str) -> AuditCheck:
-    tip = f"{chain.tip[0]}:{chain.tip[1]}" if chain.links else ""
-    return AuditCheck(len(chain.links), broken, tip, chain.torn, chain.first)
+    tip = f"{chain.tip[0]}:{chain.tip[1]}" if chain.entries else ""
+    return AuditCheck(chain.entries, broken, tip, chain.torn, chain.first, chain.more_torn)
 
 
-def _tail(path: Path) -> bytes:
-    """Reads the end of a file only: it may be long, and this is asked before every entry."""
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of a file that say something, by their numbers, one at a time; of one that is too long for an
+    entry only the begin. Raises `ReleaseFailure`."""
     try:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            size = os.fstat(handle).st_size
-            tail = os.pread(handle, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
-            if size > _TAIL_BYTES and b"\n" not in tail.rstrip(b"\n"):
-                tail = os.pread(handle, size, 0)
-            return tail
-        finally:
-            os.close(handle)
+        with os.fdopen(open_regular(path), "rb") as file:
+            number = 0
+            while line := file.readline(_MOST_LINE_BYTES):
+                number, rest = number + 1, line
+                while rest and not rest.endswith(b"\n"):
+                    rest = file.readline(_MOST_LINE_BYTES)
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise failure("cannot be read", path, error) from error
+
+
+def _lines_back(path: Path, most: int | None = None) -> Iterator[bytes]:
+    """Yields the lines of a file that say something, the last one first, without those that are too long for an entry.
+
+    Reads from the end, as far as its lines are wanted, `most` bytes at the most. Raises `ReleaseFailure`.
+    """
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            size = start = os.fstat(file.fileno()).st_size
+            begun, is_too_long = b"", False  # what is read of a line whose begin lies further up
+            while start and (most is None or size - start < most):
+                length = min(_TAIL_BYTES, start)
+                start -= length
+                head, *lines = (os.pread(file.fileno(), length, start) + (b"" if is_too_long else begun)).split(b"\n")
+                if lines:
+                    yield from (each for each in reversed(lines[:-1] if is_too_long else lines) if each.strip())
+                    is_too_long = False
+                begun = head
+                if len(begun) > _MOST_LINE_BYTES:
+                    begun, is_too_long = b"", True
+            if not start and begun.strip() and not is_too_long:
+                yield begun
     except OSError as error:
         raise failure("cannot be read", path, error) from error
 

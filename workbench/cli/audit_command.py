@@ -90,6 +90,8 @@ def _show(check: AuditCheck, folder: Path, output: Output) -> None:
         output.line(Span(f"  it begins with entry {check.first}: an earlier trail was broken and set aside", Tone.WARN))
     for place in check.torn:
         output.line(Span(f"  {place} is no entry: a write that ended half-way", Tone.MUTED))
+    if check.more_torn:
+        output.line(Span(f"  {check.more_torn} more lines are no entries", Tone.WARN))
 
 
 def _settings(context: Context) -> Settings:
