@@ -72,7 +72,7 @@ def apply_made(
                 last = await progress.show_trees(trees, output)
             if last is not None and last.verdict is Verdict.EMPTY:
                 said = Line((Span("nothing to watch: of what was chosen nothing is left", Tone.WARN),))
-                output.line(said if made.is_part else reconcile.why_line(last, output.glyphs, last.at))
+                output.line(said if len(made.spec) else reconcile.why_line(last, output.glyphs, last.at))
                 return ExitCode.OK  # all that was there is deleted, and that was what was asked for
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
 

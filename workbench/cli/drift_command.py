@@ -188,10 +188,11 @@ def _print(output: Output, looks: Sequence[StackDrift], session: Session, format
     if format_ == "yaml":
         output.yaml(drift.document(looks, root, now))
         return
+    said: set[tuple[str, ...]] = set()
     for look in looks:
         if look.has_drifted or not look.is_certain:
             output.lines(drift.stack_lines(look, root, output.glyphs, now))
-            for each in drift.remark_lines(look, output.glyphs):
+            for each in drift.unsaid(drift.remark_lines(look, output.glyphs), said, output.glyphs):
                 output.talk(each)
             output.line()
         elif look.diff is not None:

@@ -13,6 +13,7 @@ from workbench.present import clusters, diff, documents, errors, reconcile, valu
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
+from workbench.words import counted
 
 
 def stack_lines(look: StackDrift, root: Path, glyphs: Glyphs, now: datetime) -> Iterator[Line]:
@@ -33,6 +34,29 @@ def remark_lines(look: StackDrift, glyphs: Glyphs) -> Iterator[Line]:
         yield from diff.remark_lines(look.diff, glyphs)
     elif isinstance(look.failure, WorkbenchError | RuntimeFailure):
         yield from errors.lines(look.failure, glyphs)
+
+
+def unsaid(lines: Iterable[Line], said: set[tuple[str, ...]], glyphs: Glyphs) -> Iterator[Line]:
+    """Leaves out what was said of another stack word for word, and says how much that is.
+
+    A line belongs with the indented ones below it. Who may not list kinds hears the same of every stack.
+    """
+    blocks: list[list[Line]] = []
+    for each in lines:
+        if blocks and str(each).startswith(" "):
+            blocks[-1].append(each)
+        else:
+            blocks.append([each])
+    again = 0
+    for block in blocks:
+        words = tuple(map(str, block))
+        if words in said:
+            again += 1
+            continue
+        said.add(words)
+        yield from block
+    if again:
+        yield line(Span(f"{glyphs.unknown} and {counted(again, 'remark')} as of a stack above", Tone.WARN))
 
 
 def identity_lines(looks: Iterable[StackDrift]) -> Iterator[Line]:
