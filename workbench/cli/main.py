@@ -65,6 +65,27 @@ _COMMANDS = {
 }
 
 
+# what other tools call it, where the nearest word would lead elsewhere
+_CALLED_OTHERWISE = {
+    "status": "watch",
+    "health": "watch",
+    "wait": "watch",
+    "history": "release list",
+    "rollouts": "rollout list",
+    "undo": "rollback",
+    "delete": "destroy",
+    "down": "destroy",
+    "deploy": "apply",
+    "sync": "apply",
+    "up": "apply",
+    "preview": "plan",
+    "build": "compile",
+    "render": "compile",
+    "template": "compile",
+    "list": "ls",
+    "get": "ls",
+}
+
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -98,7 +119,8 @@ class Verbs(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], _COMMANDS, n=1)
+            called = _CALLED_OTHERWISE.get(args[0])
+            near = [called] if called else get_close_matches(args[0], _COMMANDS, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else "`wb --help` lists the commands."
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workbench.cli.command import Wb
+from workbench.cli import main
 from workbench.exit_codes import ExitCode
 
 COMMANDS = ("ls", "compile", "diff", "plan", "apply", "watch", "explain", "release", "sandbox", "demo")
@@ -50,6 +51,12 @@ def test_commands_that_end_in_several_ways_say_so(wb: Wb) -> None:
         assert "Exit code" in text and all(each in text for each in codes), command
 
 
+def test_what_others_call_otherwise_leads_to_commands_that_are_there(wb: Wb) -> None:
+    for called, meant in main._CALLED_OTHERWISE.items():
+        assert called not in main._COMMANDS
+        assert wb(*meant.split(), "--help").code == 0, meant
+
+
 def test_version(wb: Wb) -> None:
     ended = wb("--version")
     assert (ended.code, ended.err) == (0, "")
@@ -60,6 +67,8 @@ def test_version(wb: Wb) -> None:
     ("arguments", "said"),
     [
         (["plam"], "Did you mean 'plan'?"),
+        (["status"], "Did you mean 'watch'?"),
+        (["history"], "Did you mean 'release list'?"),
         (["frobnicate"], "`wb --help` lists the commands"),
         (["ls", "--what"], "--what"),
         (["ls", "-o", "xml"], "'table', 'json', 'yaml', 'name'"),
