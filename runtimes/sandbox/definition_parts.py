@@ -147,29 +147,44 @@ def subresources(causes: Causes, given: Mapping[str, Any] | None, path: str) -> 
             causes.invalid(where, value, f"should be a json path under {under}")
 
 
+MOST_SELECTABLE = 8
+
+
 def selectable(causes: Causes, given: list[Object], schema: Object | None, path: str) -> None:
     seen: set[str] = set()
     for index, each in enumerate(given):
         value, where = each.get("jsonPath") or "", f"{path}[{index}].jsonPath"
         if not value:
             causes.required(where)
-        elif not value.startswith((".", "[")):
-            causes.invalid(where, value, f"is an invalid path: expected [ or . but got: {value}")
-        else:
-            _selected(causes, value, schema or {}, where)
-        if value and value in seen:
+            continue
+        problem = _wrong_with_path(value, schema or {})
+        if problem:
+            causes.invalid(where, value, problem)
+        elif value in seen:
             causes.duplicate(where, value)
-        seen.add(value)
-    if len(given) > 8:
-        causes.too_many(path, len(given), 8)
+        else:
+            seen.add(value)
+    if len(seen) > MOST_SELECTABLE:
+        causes.too_many(path, len(seen), MOST_SELECTABLE)
 
 
-def _selected(causes: Causes, value: str, schema: Object, path: str) -> None:
+def _wrong_with_path(value: str, schema: Object) -> str:
+    """What keeps a path from leading to a field that can be selected by; "" if nothing does."""
+    invalid = "is an invalid path: "
+    if not value.startswith((".", "[")):
+        return f"{invalid}expected [ or . but got: {re.split(r'[.[]', value)[0]}"
+    if "[" in value:
+        return f"{invalid}array notation is not allowed"
+    if value.endswith("."):
+        return f"{invalid}unexpected end of JSON path"
     found: Any = schema
-    for name in re.findall(r"[^.]+", value):
-        found = (found.get("properties") or {}).get(name) if isinstance(found, dict) else None
-    if not isinstance(found, dict):
-        causes.invalid(path, value, "is an invalid path: does not refer to a valid field")
-    elif found.get("type") not in ("string", "boolean", "integer"):
+    for name in value[1:].split("."):
+        inner = (found.get("properties") or {}).get(name)
+        values = found.get("additionalProperties")
+        found = inner if inner is not None else values
+        if not isinstance(found, dict):
+            return f"{invalid}does not refer to a valid field"
+    if found.get("type") not in ("string", "boolean", "integer"):
         text = "must point to a field of type string, boolean or integer."
-        causes.invalid(path, value, f"{text} Enum string fields and strings with formats are allowed.")
+        return f"{text} Enum string fields and strings with formats are allowed."
+    return ""

@@ -83,6 +83,9 @@ def _spec(causes: Causes, spec: Object) -> None:
     _names(causes, spec.get("names") or {})
     _shared(causes, versions)
     if spec.get("preserveUnknownFields"):
+        if any(_has_default((each.get("schema") or {}).get("openAPIV3Schema")) for each in versions):
+            text = "must be false in order to use defaults in the schema"
+            causes.invalid("spec.preserveUnknownFields", True, text)
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.invalid("spec.preserveUnknownFields", True, text)
     parts.conversion(causes, spec.get("conversion"))
@@ -180,3 +183,15 @@ def _stored_versions(causes: Causes, definition: Object) -> None:
         until = f"until a storage migration ensures no data remains persisted in {name} and removes {name} from"
         text = f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions"
         causes.invalid(f"status.storedVersions[{index}]", name, f"{text} {until} status.storedVersions")
+
+
+def _has_default(schema: object) -> bool:
+    """Whether there is a default anywhere in it."""
+    if isinstance(schema, list):
+        return any(map(_has_default, schema))
+    if not isinstance(schema, dict):
+        return False
+    properties = schema.get("properties")
+    inner = [*properties.values()] if isinstance(properties, dict) else []
+    inner += [each for name, each in schema.items() if name not in ("properties", "default", "enum", "example")]
+    return schema.get("default") is not None or any(map(_has_default, inner))

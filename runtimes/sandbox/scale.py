@@ -8,7 +8,7 @@ from typing import Any
 from kcl.records import replace
 from runtimes.sandbox import apply, writing
 from runtimes.sandbox.apply import scale as scale_owners
-from runtimes.sandbox.errors import ApiError, bad_request, invalid, not_found, unreadable_scale
+from runtimes.sandbox.errors import ApiError, bad_request, conflict, invalid, not_found, unreadable_scale
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.selectors import written as selector_text
@@ -180,9 +180,13 @@ def _store(state: State, call: Call, parent: Object, scale: Object) -> Object:
     for step in path[:-1]:
         holder = holder.setdefault(step, {})
     holder[path[-1]] = replicas
-    uid = scale["metadata"].get("uid")
-    if uid:
-        changed["metadata"]["uid"] = uid
+    uid, held = scale["metadata"].get("uid"), parent["metadata"]["uid"]
+    if uid and uid != held:
+        held_as = {"replicationcontrollers": "controllers"}.get(call.resource.plural, call.resource.plural)
+        key = f"/registry/{held_as}/{call.namespace}/{call.name}"
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {held}"
+        text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        raise conflict(call.resource.group, call.resource.plural, call.name, text)
     changed["metadata"]["resourceVersion"] = scale["metadata"].get("resourceVersion") or ""
     entries = scale_owners.to_parent(
         parent["metadata"].get("managedFields"),

@@ -127,7 +127,7 @@ def prepare_subresource(resource: Resource, subresource: str, new: Object, old: 
 def _prepare_resize(resource: Resource, new: Object, old: Object) -> Object:
     """Of the containers that there are, resources and what a change of them entails."""
     result: Object = copied(old)
-    result["metadata"] = new["metadata"]
+    _keep(result["metadata"], new["metadata"], "managedFields")
     for key in ("containers", "initContainers"):
         asked = {each.get("name"): each for each in new["spec"].get(key) or ()}
         for container in result["spec"].get(key) or ():

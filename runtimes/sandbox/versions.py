@@ -1,7 +1,8 @@
 """Objects between the version they are stored in and the version that a caller speaks.
 
 Built-in conversions are few: autoscaling v1 (one CPU target, the rest in annotations) and events.k8s.io (other names
-for the fields of core events). Versions of a custom resource differ in their apiVersion alone (no conversion webhooks).
+for the fields of core events). Versions of a custom resource differ in their
+apiVersion alone; where a webhook is to convert them, nothing is shown in another version than the stored one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from typing import Any
 
 from runtimes.base.documents import load_json
+from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.pruning import PRESERVE, pruned
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, copied
@@ -33,6 +35,7 @@ def read_as(stored: Object, resource: Resource) -> Object:
     if resource.storage == ("autoscaling", "horizontalpodautoscalers") and resource.version == "v1":
         return _autoscaler_to_v1(copied(stored))
     if resource.is_custom and resource.version != resource.storage_version:
+        _refuse_webhook(resource, resource.storage_version)
         read: Object = pruned(_schema_of(resource, resource.version), copied(stored), at_root=True)
         return {**read, "apiVersion": resource.api_version}
     return {**stored, "apiVersion": resource.api_version}
@@ -49,9 +52,24 @@ def to_storage(obj: Object, resource: Resource) -> Object:
     group, _ = resource.storage
     obj["apiVersion"] = f"{group}/{resource.storage_version}" if group else resource.storage_version
     if resource.is_custom:
+        _refuse_webhook(resource, resource.version)
         made: Object = pruned(_schema_of(resource, resource.storage_version), obj, at_root=True)
         return made
     return obj
+
+
+def _refuse_webhook(resource: Resource, version: str) -> None:
+    """Where a webhook converts nothing can be shown in another version: none is called. Raises 500."""
+    conversion = (resource.definition or {}).get("spec", {}).get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return
+    client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    service = client.get("service") or {}
+    where = f"{service.get('name')}.{service.get('namespace')}.svc:{service.get('port', 443)}{service.get('path', '')}"
+    url = client.get("url") or f"https://{where}"
+    failed = f'Post "{url}?timeout=30s": the sandbox calls no webhooks'
+    text = f"conversion webhook for {resource.group}/{version}, Kind={resource.kind} failed: {failed}"
+    raise ApiError(500, "", text)
 
 
 def _schema_of(resource: Resource, version: str) -> Object:

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 
+from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.listing import Selection
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import State
@@ -57,7 +58,10 @@ class Watch(AsyncIterator[Object]):
             return
         if self._namespace is not None and change.key[0] != self._namespace:
             return
-        event = self._event(change)
+        try:
+            event = self._event(change)
+        except ApiError as error:  # it cannot be shown in the version that is watched
+            event = {"type": "ERROR", "object": error.status()}
         self.version = change.revision
         if event is None:
             return

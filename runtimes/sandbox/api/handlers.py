@@ -117,7 +117,7 @@ def answer(request: Request, verb: str) -> Reply:
 
 def check_verb(resource: Resource, address: Address, verb: str) -> None:
     """Raises 404 for a subresource that is not there, 405 for a verb that a path does not take."""
-    if address.rest:
+    if address.rest and address.subresource != "proxy":  # which goes on with a path of somebody else's
         raise no_resource()
     if address.subresource:
         sub = resource.subresources.get(address.subresource)
@@ -163,6 +163,8 @@ def _special(request: Request) -> Callable[[Request], Reply] | None:
         return _scale
     if resource.storage == ("", "namespaces") and subresource == "finalize":
         return _finalize
+    if subresource == "proxy" and resource.group == "" and resource.plural in pods.PROXIED:
+        return lambda r: pods.proxy(r.cluster, r, resource.plural)
     if subresource in pods.SUBRESOURCES and resource.storage == ("", "pods"):
         return lambda r: pods.answer(r.cluster, r, subresource)
     if resource.storage == ("", "bindings"):
@@ -352,6 +354,8 @@ def _scale(request: Request) -> Reply:
             found = cluster.scale(request.resource, request.namespace, name)
             if request.wanted.shape == "Table":
                 found = tables.of_scale(found, request.query.text("includeObject"), cluster.clock.now())
+            elif request.wanted.shape == "PartialObjectMetadata":
+                found = partial_metadata(found)
             return Reply(200, found)
         case "PUT":
             call, _ = _call(request, "UpdateOptions")

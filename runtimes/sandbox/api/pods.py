@@ -15,7 +15,8 @@ from runtimes.sandbox.store import Object
 from runtimes.sandbox.writing import User
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-SUBRESOURCES = ("binding", "eviction", "exec", "attach", "portforward", "proxy")
+SUBRESOURCES = ("binding", "eviction", "exec", "attach", "portforward")
+PROXIED = ("pods", "services", "nodes")
 
 
 class Request(Protocol):
@@ -159,6 +160,49 @@ def _needs_node(cluster: Cluster, request: Request) -> Reply:
         _chosen_container(pod, name, request.query.text("container"))
     if not pod["spec"].get("nodeName"):
         raise bad_request(f"pod {name} does not have a host assigned")
-    raise ApiError(
-        501, "NotImplemented", f"the sandbox simulates Pods: nothing runs in {name}, so {what} is not possible", {}
-    )
+    raise _nothing_runs(f"nothing runs in {name}, so {what} is not possible")
+
+
+def _nothing_runs(why: str) -> ApiError:
+    return ApiError(501, "NotImplemented", f"the sandbox simulates Pods: {why}", {})
+
+
+# --- Proxies ---
+
+_SCHEMES = ("", "http", "https")
+
+
+def proxy(cluster: Cluster, request: Request, plural: str) -> Reply:
+    """What is asked of a Pod, a Service or a node by way of the server: there is nobody to answer."""
+    name = _proxied(plural.removesuffix("s"), request.address.name)
+    if plural == "nodes":
+        cluster.get("nodes", "", name)
+    elif plural == "pods":
+        pod = cluster.get("pods", request.namespace, name)
+        if not (pod.get("status") or {}).get("podIP"):
+            raise bad_request("address not allowed")
+    else:
+        _check_behind(cluster, request.namespace, name)
+    raise _nothing_runs(f"nothing listens behind {plural.removesuffix('s')} {name}")
+
+
+def _proxied(kind: str, text: str) -> str:
+    """The name in `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`. Raises 400."""
+    parts = text.split(":")
+    scheme, name = (parts[0], parts[1]) if len(parts) == 3 else ("", parts[0])
+    if len(parts) > 3 or scheme not in _SCHEMES or not name:
+        raise bad_request(f'invalid {kind} request "{text}"')
+    return name
+
+
+def _check_behind(cluster: Cluster, namespace: str, name: str) -> None:
+    """Raises 404 without slices of the Service, 503 where none of them has an address that is ready."""
+    found = cluster.list("endpointslices.discovery.k8s.io", namespace).items
+    label = "kubernetes.io/service-name"
+    slices = [each for each in found if (each["metadata"].get("labels") or {}).get(label) == name]
+    if not slices:
+        raise not_found("", "services", name)
+    endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or ()]
+    if not any((endpoint.get("conditions") or {}).get("ready") for endpoint in endpoints):
+        text = f'no endpoints available for service "{name}"'
+        raise ApiError(503, "ServiceUnavailable", text)

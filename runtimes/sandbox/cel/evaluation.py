@@ -67,9 +67,9 @@ def _select(node: Select, scope: _Scope) -> Any:
         held = target.value if isinstance(target, Optional) else target
         found = isinstance(held, dict) and node.field in held
         return Optional(held[node.field], True) if found else Optional(None, False)
-    if not isinstance(target, dict):
+    if isinstance(target, list):
         raise CelError("no such overload", node.at)
-    if node.field not in target:
+    if not isinstance(target, dict) or node.field not in target:
         raise CelError(f"no such key: {node.field}", node.at)
     return target[node.field]
 

@@ -169,11 +169,37 @@ def pod_update(causes: Causes, new: Object, old: Object) -> None:
 
 
 def resized(causes: Causes, new: Object, old: Object) -> None:
-    """A pod stays in its class of service."""
+    """A pod stays in its class of service, and no more than amounts of cpu and memory change."""
     held = (old.get("status") or {}).get("qosClass")
-    if held and quality_of_service(new.get("spec") or {}) != held:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    if held and quality_of_service(spec) != held:
         text = "Pod QOS Class may not change as a result of resizing"
         causes.invalid("spec", held, text)
+    for kind in ("containers", "initContainers"):
+        for index, (ours, theirs) in enumerate(zip(spec.get(kind) or [], before.get(kind) or [], strict=False)):
+            for part in ("limits", "requests"):
+                given, had = ((each.get("resources") or {}).get(part) or {} for each in (ours, theirs))
+                if had.keys() - given.keys():
+                    text = f"resource {part} cannot be removed"
+                    causes.forbidden(f"spec.{kind}[{index}].resources.{part}", text)
+    if not causes and _without_amounts(spec) != _without_amounts(before):
+        causes.forbidden("spec", "only cpu and memory resources are mutable")
+
+
+def _without_amounts(spec: Object) -> Object:
+    """What a resize leaves as it is."""
+    left: Object = dict(spec)
+    for kind in ("containers", "initContainers"):
+        left[kind] = [_container_without_amounts(container) for container in spec.get(kind) or []]
+    return left
+
+
+def _container_without_amounts(container: Object) -> Object:
+    resources = dict(container.get("resources") or {})
+    for part in ("limits", "requests"):
+        amounts = resources.get(part) or {}
+        resources[part] = {name: each for name, each in amounts.items() if name not in ("cpu", "memory")}
+    return {**container, "resources": resources}
 
 
 def _ungated(munged: Object, before: Object) -> None:

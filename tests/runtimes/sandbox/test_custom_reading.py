@@ -110,3 +110,21 @@ def test_of_several_names_that_are_taken_the_last_is_told_of(cluster: Cluster) -
         ("NamesAccepted", "ListKindConflict", '"WidgetList" is already in use'),
         ("Established", "NotAccepted", "not all names are accepted"),
     ]
+
+
+def test_what_a_webhook_is_to_convert_is_shown_in_the_stored_version_alone(cluster: Cluster) -> None:
+    """Unconverted it would look like an object of the other version, and be none."""
+    made = definition(schema={"type": "object", PRESERVE: True})
+    client = {"clientConfig": {"url": "https://hook.example/x"}, "conversionReviewVersions": ["v1"]}
+    made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": client}
+    cluster.create("customresourcedefinitions.apiextensions.k8s.io", None, made)
+    cluster.create("widgets.x.example", "default", widget())
+    older = cluster.resources.find("x.example", "v1alpha1", "widgets")
+    assert older is not None
+    assert cluster.get("widgets.x.example", "default", "a")["apiVersion"] == "x.example/v1"
+    refused = 'conversion webhook for x.example/v1, Kind=Widget failed: Post "https://hook.example/x?timeout=30s": '
+    with pytest.raises(ApiError) as read:
+        cluster.get(older, "default", "a")
+    assert (read.value.code, read.value.message) == (500, f"{refused}the sandbox calls no webhooks")
+    with pytest.raises(ApiError, match=r"conversion webhook for x\.example/v1alpha1"):
+        cluster.create(older, "default", {**widget("v1alpha1"), "metadata": {"name": "b"}})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from runtimes.sandbox.api.pods import Request, proxy
 from runtimes.sandbox.deletion import Options
 from runtimes.sandbox.errors import ApiError
 
@@ -79,3 +81,25 @@ def test_a_pod_of_two_budgets_is_told_and_not_evicted(world: World) -> None:
     assert (refused.value.code, refused.value.reason) == (500, "")
     assert "more than one PodDisruptionBudget" in refused.value.message
     assert ("Pod", "MultiplePodDisruptionBudgets") in told(world)
+
+
+def test_what_a_services_proxy_says_depends_on_who_is_behind_it(world: World) -> None:
+    """Nothing listens in a sandbox, so the best it can say is that; the Service itself is no answer."""
+
+    def asked() -> tuple[int, str]:
+        request = SimpleNamespace(namespace="default", address=SimpleNamespace(name="web:80"))
+        with pytest.raises(ApiError) as refused:
+            proxy(world.cluster, cast(Request, request), "services")
+        return refused.value.code, refused.value.message
+
+    assert asked() == (404, 'services "web" not found')
+    world.create(
+        "services", {"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+    )
+    world.pass_seconds(2)
+    assert asked() == (503, 'no endpoints available for service "web"')
+    world.create(
+        "replicasets.apps", {"metadata": {"name": "web"}, "spec": {"selector": SELECTOR, "template": template()}}
+    )
+    world.pass_seconds(5)
+    assert asked() == (501, "the sandbox simulates Pods: nothing listens behind service web")
