@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kcl.records import dataclass
+from runtimes.sandbox import gates
 from runtimes.sandbox.allocation import (
     NODE_PORTS,
     SERVICE_NETWORK,
@@ -56,6 +57,7 @@ def prepare_create(resource: Resource, obj: Object, empty_status: Object | None,
             obj["status"] = copied(empty_status)
     if resource.is_custom or policy(resource).has_generation:
         obj["metadata"]["generation"] = 1
+    gates.drop(resource, obj)
     own = _CREATE.get(resource.storage)
     if own is not None:
         own(obj, server)
@@ -65,6 +67,7 @@ def prepare_update(resource: Resource, new: Object, old: Object, server: Server)
     """For the object's main path. Change `new` in place."""
     if "status" in resource.subresources and not _status_is_written(resource):
         _keep(new, old, "status")
+    gates.drop(resource, new)
     own = _UPDATE.get(resource.storage)
     if own is not None:
         own(new, old, server)

@@ -26,6 +26,7 @@ from runtimes.sandbox.validate import (
     names,
     others,
     persistent_volumes,
+    pod_parts,
     pod_status,
     pods,
     service_changes,
@@ -76,6 +77,7 @@ class Rules:
 
 def _pod(causes: Causes, obj: Object) -> None:
     pods.pod_spec(causes, obj.get("spec") or {}, "spec", is_pod=True)
+    pod_parts.images(causes, obj.get("spec") or {}, "spec")
     if (obj.get("spec") or {}).get("ephemeralContainers") and not (obj.get("metadata") or {}).get("resourceVersion"):
         causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
     if (obj.get("spec") or {}).get("nodeName") and (obj.get("spec") or {}).get("schedulingGates"):
@@ -85,6 +87,7 @@ def _pod(causes: Causes, obj: Object) -> None:
 def _pod_change(causes: Causes, new: Object, old: Object) -> None:
     meta.object_meta(causes, new.get("metadata") or {}, SUBDOMAIN_NAME, namespaced=True)
     pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)
+    pod_parts.images(causes, new.get("spec") or {}, "spec")
     pods.pod_update(causes, new, old)
 
 

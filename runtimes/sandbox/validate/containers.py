@@ -419,12 +419,19 @@ def quantity_value(causes: Causes, path: str, name: str, value: str) -> None:
         causes.invalid(path, value, "must be an integer")
 
 
+def _whole_pages(causes: Causes, path: str, name: str, value: str) -> None:
+    page = amount(name.removeprefix("hugepages-")) if name.startswith("hugepages-") else 0
+    if page and (amount(value) <= 0 or amount(value) % page):
+        causes.invalid(path, value, f"{value} is not positive integer multiple of {name}")
+
+
 def resource_requirements(causes: Causes, resources: Object, path: str) -> None:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name, value in limits.items():
         here = f"{path}.limits[{name}]"
         container_resource_name(causes, here, name)
         quantity_value(causes, here, name, value)
+        _whole_pages(causes, here, name, value)
     for name, value in requests.items():
         here = f"{path}.requests[{name}]"
         container_resource_name(causes, here, name)
@@ -437,6 +444,7 @@ def resource_requirements(causes: Causes, resources: Object, path: str) -> None:
             causes.invalid(f"{path}.requests", value, f"must be equal to {name} limit of {limit}")
         elif amount(value) > amount(limit):
             causes.invalid(f"{path}.requests", value, f"must be less than or equal to {name} limit of {limit}")
+        _whole_pages(causes, here, name, value)
     named = {*limits, *requests}
     if any(name.startswith("hugepages-") for name in named) and not named & {"cpu", "memory"}:
         causes.forbidden(path, "HugePages require cpu or memory")

@@ -137,6 +137,11 @@ def _cron_job_spec(causes: Causes, spec: Object, before: Object | None) -> None:
     policies = ("Allow", "Forbid", "Replace")
     if spec.get("concurrencyPolicy") not in policies:
         causes.not_supported("spec.concurrencyPolicy", spec.get("concurrencyPolicy", ""), policies)
-    _job_spec(causes, (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    _job_spec(causes, job, "spec.jobTemplate.spec")
+    if job.get("selector") is not None:
+        causes.invalid("spec.jobTemplate.spec.selector", job["selector"], "`selector` will be auto-generated")
+    if job.get("manualSelector"):
+        causes.not_supported("spec.jobTemplate.spec.manualSelector", True, ("nil", "false"))
     for limit in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         causes.nonnegative(f"spec.{limit}", spec.get(limit))

@@ -342,6 +342,8 @@ def endpoint_slice(causes: Causes, obj: Object) -> None:
         seen.add(name)
         if port.get("protocol") not in containers.PROTOCOLS:
             causes.not_supported(f"{here}.protocol", port.get("protocol", ""), containers.PROTOCOLS)
+        if port.get("appProtocol") is not None:
+            causes.invalid_each(f"{here}.appProtocol", port["appProtocol"], names.qualified(port["appProtocol"]))
     for index, endpoint in enumerate(obj.get("endpoints") or []):
         _endpoint(causes, endpoint, f"endpoints[{index}]", kind)
 
@@ -410,7 +412,12 @@ def storage_class(causes: Causes, obj: Object) -> None:
         causes.invalid_each("provisioner", provisioner.lower(), names.qualified(provisioner.lower()))
     if "" in (obj.get("parameters") or {}):
         causes.invalid("parameters", "", "field can not be empty.")
+    terms: list[Object] = [{}]
     for index, term in enumerate(obj.get("allowedTopologies") or ()):
+        held = {each.get("key"): sorted(each.get("values") or ()) for each in term.get("matchLabelExpressions") or ()}
+        if held in terms:
+            causes.duplicate(f"allowedTopologies[{index}].matchLabelExpressions", "")
+        terms.append(held)
         for at, each in enumerate(term.get("matchLabelExpressions") or ()):
             if not each.get("values"):
                 causes.required(f"allowedTopologies[{index}].matchLabelExpressions[{at}].values")

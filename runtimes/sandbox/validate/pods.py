@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtimes.sandbox.quality import quality_of_service
-from runtimes.sandbox.validate import containers, meta, names, scheduling, security
+from runtimes.sandbox.validate import containers, meta, names, pod_parts, scheduling, security
 from runtimes.sandbox.validate import volumes as volume_rules
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.security import MAX_ID
@@ -12,9 +12,11 @@ from runtimes.sandbox.validate.security import MAX_ID
 def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     volumes = volume_rules.volumes(causes, spec.get("volumes") or [], f"{path}.volumes")
     regular = spec.get("containers") or []
+    pod_parts.resource_claims(causes, spec, f"{path}.resourceClaims")
     containers.containers(causes, regular, volumes, f"{path}.containers")
     containers.init_containers(causes, spec.get("initContainers") or [], regular, volumes, f"{path}.initContainers")
     containers.ephemeral_containers(causes, spec, volumes, f"{path}.ephemeralContainers")
+    pod_parts.around(causes, spec, path)
     if spec.get("hostNetwork"):
         containers.host_network(causes, regular, f"{path}.containers", is_pod)
     _host_users(causes, spec, path)

@@ -74,7 +74,15 @@ def _cron_job(new: Object, old: Object | None) -> list[str]:
     if old is not None and not _is_changed(new, old):
         return []
     job = _spec(_spec(new).get("jobTemplate") or {})
-    return _pod_spec(_spec(job.get("template") or {}), "spec.jobTemplate.spec.template.spec")
+    found = _pod_spec(_spec(job.get("template") or {}), "spec.jobTemplate.spec.template.spec")
+    return [*(_name(new) if old is None else []), *found]
+
+
+def _volume(new: Object, old: Object | None) -> list[str]:
+    if _spec(new).get("persistentVolumeReclaimPolicy") != "Recycle":
+        return []
+    advice = "Instead, the recommended approach is to use dynamic provisioning."
+    return [f"spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. {advice}"]
 
 
 def _is_changed(new: Object, old: Object) -> bool:
@@ -257,6 +265,7 @@ _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = 
     ("", "Pod"): _pod,
     ("", "Service"): _service,
     ("", "PersistentVolumeClaim"): _claim,
+    ("", "PersistentVolume"): _volume,
     ("", "ReplicationController"): _templated(named=True),
     ("apps", "Deployment"): _templated(named=True),
     ("apps", "ReplicaSet"): _templated(named=True),

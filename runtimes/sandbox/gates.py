@@ -1,0 +1,66 @@
+"""Fields behind feature gates that are off: a server drops them from what is written, without a word."""
+
+from __future__ import annotations
+
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.store import Object
+
+_POD_AT = {
+    ("", "pods"): ("spec",),
+    ("", "podtemplates"): ("template", "spec"),
+    ("", "replicationcontrollers"): ("spec", "template", "spec"),
+    ("apps", "deployments"): ("spec", "template", "spec"),
+    ("apps", "replicasets"): ("spec", "template", "spec"),
+    ("apps", "statefulsets"): ("spec", "template", "spec"),
+    ("apps", "daemonsets"): ("spec", "template", "spec"),
+    ("batch", "jobs"): ("spec", "template", "spec"),
+    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+
+
+def drop(resource: Resource, obj: Object) -> None:
+    """Take out of `obj` what no gate lets in."""
+    where = _POD_AT.get(resource.storage)
+    if where is not None:
+        _drop_from_pod(_at(obj, *where))
+    match resource.storage:
+        case ("apps", "statefulsets"):
+            _at(obj, "spec", "updateStrategy", "rollingUpdate").pop("maxUnavailable", None)
+        case ("autoscaling", "horizontalpodautoscalers"):
+            for way in ("scaleUp", "scaleDown"):
+                _at(obj, "spec", "behavior", way).pop("tolerance", None)
+        case ("", "persistentvolumeclaims"):
+            _drop_claims_of_others(_at(obj, "spec"))
+
+
+def _at(obj: Object, *path: str) -> Object:
+    """The object at the path, one of no consequence where there is none."""
+    found: Object = obj
+    for step in path:
+        inner = found.get(step)
+        if not isinstance(inner, dict):
+            return {}
+        found = inner
+    return found
+
+
+def _drop_from_pod(spec: Object) -> None:
+    spec.pop("hostnameOverride", None)
+    images = {volume.get("name") for volume in spec.get("volumes") or () if volume.get("image") is not None}
+    if not images:
+        return
+    for holder, key in [(spec, "volumes")] + [
+        (container, "volumeMounts")
+        for kind in ("containers", "initContainers", "ephemeralContainers")
+        for container in spec.get(kind) or ()
+    ]:
+        left = [each for each in holder.get(key) or () if each.get("name") not in images]
+        if left:
+            holder[key] = left
+        else:
+            holder.pop(key, None)
+
+
+def _drop_claims_of_others(spec: Object) -> None:
+    if (spec.get("dataSourceRef") or {}).get("namespace"):
+        spec.pop("dataSourceRef")
