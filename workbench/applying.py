@@ -20,14 +20,14 @@ from workbench.engine.plan import Plan
 from workbench.engine.scrubbing import scrubbed
 from workbench.release.contract import HeldLock
 from workbench.release.lock import renewing
-from workbench.release.shared import Goes, Releases
+from workbench.release.shared import ReleasePlaces, Releases
 
 
 @asynccontextmanager
 async def applying(
     plan: Plan,
     releases: Releases,
-    goes: Goes,
+    goes: ReleasePlaces,
     connect: Callable[[str], Awaitable[Runtime]],
     open_workspace: Callable[[], Awaitable[Workspace]],
     trail: AuditTrail,

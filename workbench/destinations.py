@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from kcl.records import dataclass
 from runtimes.base import ResourceId
+from workbench.engine.errors import ReleaseFailure
 from workbench.engine.place_kinds import CLUSTER, WORKSPACE
 from workbench.project import BrokenFile, Finding, Stack, UnknownCluster, discover
+from workbench.release import ReleaseStore
+from workbench.release.shared import ReleasePlaces
 
 if TYPE_CHECKING:
     from workbench.engine.release import Release
@@ -73,3 +76,15 @@ def goes_to_clusters(ids: Sequence[ResourceId]) -> bool:
 def _refuse(stack: Stack, why: Sequence[Finding]) -> None:
     if why:
         raise BrokenFile(why[0].message, where=why[0].where, hint=why[0].hint or f"{stack.name} can't go anywhere")
+
+
+def release_places(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStore) -> ReleasePlaces:
+    """Returns where the releases of a stack with these resources may be; `store` knows what it had here."""
+    declared = tuple(each.name for each in discover(root).clusters.clusters)
+    others = tuple(each for each in declared if each not in stack.clusters)
+    try:
+        prior = store.latest(stack.path)
+    except ReleaseFailure:
+        prior = None
+    had = prior.resources if prior is not None else ()
+    return ReleasePlaces(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))

@@ -29,7 +29,7 @@ from runtimes.base import (
     Unreachable,
 )
 from workbench import cautions
-from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
+from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful, release_places
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.choice import EVERYTHING, Choice, Subject
 from workbench.engine.compiled import CompiledStack, CompileInputs
@@ -53,9 +53,8 @@ from workbench.engine.workspace import terraform
 from workbench.project import Stack, StackPath, UnknownCluster, discover
 from workbench.project.ignores import read_ignores
 from workbench.project.masking import read_masking
-from workbench.release import ReleaseStore
 from workbench.release.history import History
-from workbench.release.shared import Goes, Releases
+from workbench.release.shared import Releases
 from workbench.workspaces import Workspaces
 
 _SALT_BYTES = 32
@@ -526,7 +525,7 @@ class Planner:
         return cautions.without_silent(found, places), prune
 
     async def _history(self, stack: Stack, resources: Iterable[Resource]) -> History:
-        where = goes(self.root, stack, [each.id for each in resources], self.releases.store)
+        where = release_places(self.root, stack, [each.id for each in resources], self.releases.store)
         with ExitStack() as waits:
             for each in self.releases.places(where):
                 waits.enter_context(self.waiting.on(each))
@@ -595,15 +594,3 @@ class _Reached:
     def prior(self) -> Release | None:
         """The last release, with its resources under the names their clusters have now."""
         return self.followed.release
-
-
-def goes(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStore) -> Goes:
-    """Returns where the releases of a stack with these resources may be; `store` knows what it had here."""
-    declared = tuple(each.name for each in discover(root).clusters.clusters)
-    others = tuple(each for each in declared if each not in stack.clusters)
-    try:
-        prior = store.latest(stack.path)
-    except ReleaseFailure:
-        prior = None
-    had = prior.resources if prior is not None else ()
-    return Goes(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))

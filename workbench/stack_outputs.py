@@ -32,6 +32,7 @@ from runtimes.base import (
     references_in,
 )
 from runtimes.base.secret_texts import secret_texts, telling
+from workbench.destinations import release_places
 from workbench.engine import values
 from workbench.engine.ending import why_ending
 from workbench.engine.errors import ReleaseFailure
@@ -44,7 +45,6 @@ from workbench.engine.release import Release
 from workbench.engine.spec import Spec
 from workbench.engine.values import NoSuchValue, Value
 from workbench.engine.workspace import agreed
-from workbench.planner import goes
 from workbench.project import KonfigTree, Output, ProjectError, Stack
 from workbench.release.history import History
 from workbench.release.shared import Releases
@@ -122,7 +122,7 @@ class OutputReader:
         return _Reading(self, stack, followed.release, reached.runtimes)
 
     async def _release(self, stack: Stack) -> Release | None:
-        history: History = await self.releases.read(goes(self.root, stack, (), self.releases.store))
+        history: History = await self.releases.read(release_places(self.root, stack, (), self.releases.store))
         history.refuse_unknown(stack.name)
         return history.latest
 

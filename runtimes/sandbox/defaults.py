@@ -7,15 +7,15 @@ A custom resource's defaults are those in its schema.
 
 from __future__ import annotations
 
-import base64
 import copy
-import re
 from collections.abc import Callable
 from decimal import ROUND_UP, Decimal, localcontext
 from functools import cache
 from typing import Any
 
 from runtimes.base import quantity
+from runtimes.sandbox.image_names import image_tag
+from runtimes.sandbox.internal_form import to_internal
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.schema.types import MapShape, Type
 
@@ -40,7 +40,7 @@ def apply(kind: KindSchema, obj: Object, *, drop_nulls: bool = True) -> None:
             _structural(kind.type.schema, obj, drop_nulls)
         return
     _walk(kind.type, obj)
-    _CONVERSIONS.get((kind.group, kind.kind), _nothing)(obj)
+    to_internal(kind.group, kind.kind, obj)
 
 
 def _walk(type_: Type, value: Any) -> None:
@@ -103,10 +103,6 @@ def _for(*definitions: str) -> Callable[[Default], Default]:
     return register
 
 
-def _nothing(obj: Object) -> None:
-    return None
-
-
 def _fill(obj: Object, **values: Any) -> None:
     """Set what is absent, null or an empty text."""
     for name, value in values.items():
@@ -122,26 +118,6 @@ def _fill_unset(obj: Object, **values: Any) -> None:
 
 
 # --- pods ----------------------------------------------------------------------------------------------------------
-
-
-_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_HOST = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::[0-9]+)?"
-_IMAGE = re.compile(
-    rf"(?:{_HOST}/)?{_COMPONENT}(?:/{_COMPONENT})*(?::(?P<tag>[\w][\w.-]{{0,127}}))?"
-    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?"
-)
-
-
-LONGEST_IMAGE_NAME = 255
-
-
-def image_tag(image: str) -> str:
-    """`latest` if the image names neither a tag nor a digest; "" if it is no image's name."""
-    match = _IMAGE.fullmatch(image)
-    name = image.partition("@")[0]
-    if match is None or len(name.removesuffix(f":{match['tag']}")) > LONGEST_IMAGE_NAME:
-        return ""
-    return match["tag"] or ("" if match["digest"] else "latest")
 
 
 @_for(CORE + "PodSpec")
@@ -582,68 +558,6 @@ def _definition(definition: Object) -> None:
 )
 def _service_reference(reference: Object) -> None:
     _fill(reference, port=443)
-
-
-# --- what reading into the server's own form changes ---------------------------------------------------------------
-
-
-def _pod_account(spec: Object) -> None:
-    """Two names for one field: each is written if either was given."""
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
-    if account:
-        spec["serviceAccountName"] = spec["serviceAccount"] = account
-
-
-def _pod_conversion(pod: Object) -> None:
-    spec = pod.get("spec") or {}
-    _pod_account(spec)
-    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        spec["terminationGracePeriodSeconds"] = 1
-
-
-def _template_account(obj: Object) -> None:
-    _pod_account((((obj.get("spec") or {}).get("template")) or {}).get("spec") or {})
-
-
-def _stateful_conversion(stateful_set: Object) -> None:
-    _template_account(stateful_set)
-    for claim in (stateful_set.get("spec") or {}).get("volumeClaimTemplates") or []:
-        claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
-
-
-def _cron_job_account(obj: Object) -> None:
-    _template_account((obj.get("spec") or {}).get("jobTemplate") or {})
-
-
-def _secret_strings(secret: Object) -> None:
-    strings = secret.pop("stringData", None)
-    if strings:
-        data = secret.setdefault("data", {})
-        for name, text in strings.items():
-            data[name] = base64.b64encode(text.encode()).decode()
-
-
-def _daemon_set_conversion(daemon_set: Object) -> None:
-    """Inside, the generation of the template is a field; in this version it shows as an annotation."""
-    _template_account(daemon_set)
-    metadata = daemon_set.setdefault("metadata", {})
-    annotations = metadata.get("annotations") or {}
-    annotations.setdefault("deprecated.daemonset.template.generation", "0")
-    metadata["annotations"] = annotations
-
-
-_CONVERSIONS: dict[tuple[str, str], Default] = {
-    ("", "Pod"): _pod_conversion,
-    ("", "PodTemplate"): lambda it: _pod_account((it.get("template") or {}).get("spec") or {}),
-    ("", "ReplicationController"): _template_account,
-    ("", "Secret"): _secret_strings,
-    ("apps", "Deployment"): _template_account,
-    ("apps", "ReplicaSet"): _template_account,
-    ("apps", "StatefulSet"): _stateful_conversion,
-    ("apps", "DaemonSet"): _daemon_set_conversion,
-    ("batch", "Job"): _template_account,
-    ("batch", "CronJob"): _cron_job_account,
-}
 
 
 # --- custom resources ----------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from workbench.release.rollout_listing import (
 )
 from workbench.release.rollout_log import RolloutLog
 from workbench.release.rollout_packing import ID_FORM, StoredRollout, stands
-from workbench.release.shared import Goes, Releases, renewed
+from workbench.release.shared import ReleasePlaces, Releases, renewed
 from workbench.release.store import repository_name
 from workbench.release.stored_rollouts import Claim, Claims, Runner, StoredRollouts
 
@@ -65,7 +65,7 @@ class Rollouts:
     folder: Path
     root: Path
     clusters: Callable[[], tuple[str, ...]]
-    goes: Callable[[str], Goes | None]
+    goes: Callable[[str], ReleasePlaces | None]
     """Where a stack goes to; None for one that the repository has no more."""
     user: str
     host: str
@@ -218,11 +218,11 @@ class Rollouts:
 
     # Beginning
 
-    async def homes(self, goes: Iterable[Goes]) -> Mapping[str, str]:
+    async def homes(self, goes: Iterable[ReleasePlaces]) -> Mapping[str, str]:
         """Returns where each of these stacks is claimed: where its releases are kept. Raises `RuntimeFailure`."""
         return {str(each.stack): await self._home(each) for each in goes}
 
-    async def _home(self, goes: Goes) -> str:
+    async def _home(self, goes: ReleasePlaces) -> str:
         for place in self.releases.places(goes)[:1]:
             claims = await self._claims(place, goes.stack)
             if claims is None:

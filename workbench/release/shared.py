@@ -45,7 +45,7 @@ _ELSEWHERE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Goes:
+class ReleasePlaces:
     """A stack, where it goes in the order of its placement, and which other clusters its repository knows.
 
     `has_objects` is False for one that has nothing but Terraform resources.
@@ -76,7 +76,7 @@ class Releases:
     timing: Timing = DEFAULT_TIMING
     bucket: Bucket | None = None
 
-    async def read(self, goes: Goes) -> History:
+    async def read(self, goes: ReleasePlaces) -> History:
         """Asks every cluster of the stack once, or the bucket. Raises `ReleaseFailure` where none of the records there
         is readable.
 
@@ -119,7 +119,7 @@ class Releases:
     @asynccontextmanager
     async def working(
         self,
-        goes: Goes,
+        goes: ReleasePlaces,
         *,
         user: str,
         host: str,
@@ -175,7 +175,9 @@ class Releases:
                     await each.release()
             local.release()
 
-    async def _hold_clusters(self, goes: Goes, asked: Iterable[str], holder: Holder, held: dict[str, HeldLock]) -> None:
+    async def _hold_clusters(
+        self, goes: ReleasePlaces, asked: Iterable[str], holder: Holder, held: dict[str, HeldLock]
+    ) -> None:
         """Holds off whoever keeps the releases of the stack in its clusters: they hold it in each that they write to,
         and in the first one. Where that is silent and nothing is written to it, it is left out: nobody can have it.
         """
@@ -203,7 +205,7 @@ class Releases:
         return await records.lock(holder), records
 
     async def forget(
-        self, goes: Goes, cluster: str, *, user: str, host: str, now: datetime
+        self, goes: ReleasePlaces, cluster: str, *, user: str, host: str, now: datetime
     ) -> tuple[ReleasedResource, ...]:
         """Writes a release that knows nothing of a cluster any more; returns what the last one had there.
 
@@ -228,7 +230,7 @@ class Releases:
             await work.begin(after)
             return tuple(gone)
 
-    async def unlock(self, goes: Goes, holder: str) -> tuple[str, ...]:
+    async def unlock(self, goes: ReleasePlaces, holder: str) -> tuple[str, ...]:
         """Frees the leases of a stack that this holder has; returns who has any. An empty `holder` only looks.
 
         Raises `Locked` where somebody else has one, or `RuntimeFailure`.
@@ -246,16 +248,16 @@ class Releases:
         named = {_process(who): who for who, _ in reversed(held)}
         return tuple(reversed(named.values()))
 
-    def places(self, goes: Goes) -> tuple[str, ...]:
+    def places(self, goes: ReleasePlaces) -> tuple[str, ...]:
         """Returns who is asked for the releases of a stack, its home first; nobody where this machine keeps them."""
         if not self.repository:
             return ()
         return (self.bucket.place,) if self.bucket is not None else self._clusters(goes)
 
-    def _clusters(self, goes: Goes) -> tuple[str, ...]:
+    def _clusters(self, goes: ReleasePlaces) -> tuple[str, ...]:
         return goes.clusters if self.namespace and goes.has_objects else ()
 
-    async def _with_unused(self, mine: History, goes: Goes) -> History:
+    async def _with_unused(self, mine: History, goes: ReleasePlaces) -> History:
         """Says of a repository that nothing names what its home has of a stack of this name: it may well be its own."""
         if self.repository or not self._clusters(goes):
             return mine
@@ -276,7 +278,7 @@ class Releases:
             return asked
         return replace(asked, entries={**asked.entries, **found.entries}, unasked={**asked.unasked, **found.silent})
 
-    async def _before_the_bucket(self, goes: Goes, asked: Asked) -> Asked:
+    async def _before_the_bucket(self, goes: ReleasePlaces, asked: Asked) -> Asked:
         """Asks the clusters for what was released before the bucket was chosen: its own that are silent leave a gap."""
         clusters = self._clusters(goes)
         found = await self._ask(goes.stack, clusters) if clusters else None
@@ -345,7 +347,7 @@ class Work:
     """A stack that is held. `places` are those that keep its next release, the home first."""
 
     releases: Releases
-    goes: Goes
+    goes: ReleasePlaces
     history: History
     lock: Lock
     held: Mapping[str, HeldLock]

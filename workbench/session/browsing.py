@@ -80,9 +80,9 @@ class Browsing(Opened):
         Asks the clusters that keep them; where one does not answer, its `problems` and `gaps` say so. Raises
         `ReleaseFailure` if there are records and none can be read.
         """
-        from workbench.planner import goes
+        from workbench.destinations import release_places
 
-        return await self._releases.read(goes(self._root, stack, (), self._store()))
+        return await self._releases.read(release_places(self._root, stack, (), self._store()))
 
     async def forget(self, stack: Stack, cluster: str) -> tuple[str, ...]:
         """Has the releases of a stack know nothing of a cluster any more, which is gone; returns what they had there.
@@ -90,13 +90,13 @@ class Browsing(Opened):
         Writes a release, and nothing else to any cluster. Raises `Refused` in a read-only session, `Locked` or
         `ReleaseFailure`.
         """
+        from workbench.destinations import release_places
         from workbench.engine.errors import Refused
-        from workbench.planner import goes
 
         if why := self.read_only(stack):
             raise Refused([why], where=stack.name)
         settings = self._settings
-        where = goes(self._root, stack, (), self._store())
+        where = release_places(self._root, stack, (), self._store())
         gone = await self._releases.forget(where, cluster, user=settings.user, host=settings.host, now=self._now())
         detail = f"{len(gone)} resources are known no more, and left wherever they are"
         self.audit().append(
@@ -111,12 +111,12 @@ class Browsing(Opened):
         With an empty `holder` it only looks. Raises `Refused` in a read-only session, `Locked` where somebody else
         holds it, or `RuntimeFailure`.
         """
+        from workbench.destinations import release_places
         from workbench.engine.errors import Refused
-        from workbench.planner import goes
 
         if holder and (why := self.read_only(stack)):
             raise Refused([why], where=stack.name)
-        held = await self._releases.unlock(goes(self._root, stack, (), self._store()), holder)
+        held = await self._releases.unlock(release_places(self._root, stack, (), self._store()), holder)
         if holder and held:
             self.audit().append(
                 self._actor(), self._now(), action="unlock", plan="", target=stack.name, cluster="", result="done",

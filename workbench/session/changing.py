@@ -297,8 +297,8 @@ class Changing(Browsing, Compiling):
         interrupted.
         """
         from workbench.applying import applying
+        from workbench.destinations import release_places
         from workbench.engine.approval import approve
-        from workbench.planner import goes
 
         stack = self.select(plan.stack)
         plan = await self._planning().judged(plan, stack)  # a window may have closed since it was made
@@ -308,7 +308,7 @@ class Changing(Browsing, Compiling):
         async with applying(
             plan,
             self._releases,
-            goes(self._root, stack, ids, self._store()),
+            release_places(self._root, stack, ids, self._store()),
             self._connections.runtime,
             lambda: self._workspace().of(self.select(plan.stack)),
             self.audit(),

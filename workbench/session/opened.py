@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.planner import Planner
     from workbench.release import ReleaseStore
     from workbench.release.rollouts import Rollouts
-    from workbench.release.shared import Goes, Releases
+    from workbench.release.shared import ReleasePlaces, Releases
     from workbench.secret_stores import SecretStores
     from workbench.trust import Trust, Want
     from workbench.workspaces import ConnectWorkspace, Workspaces
@@ -307,13 +307,13 @@ class Opened:
             self._now,
         )
 
-    def _goes(self, stack: str) -> Goes | None:
-        from workbench.planner import goes
+    def _goes(self, stack: str) -> ReleasePlaces | None:
+        from workbench.destinations import release_places
         from workbench.project import UnknownStack
 
         try:
             found = self.tree().stack(StackPath.parse(stack))
-            return replace(goes(self._root, found, (), self._store()), has_objects=True)
+            return replace(release_places(self._root, found, (), self._store()), has_objects=True)
         except UnknownStack:
             return None
 

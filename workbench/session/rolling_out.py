@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.engine.status import StatusTree
     from workbench.release.contract import HeldLock
     from workbench.release.rollout_listing import RolloutEntry, RolloutListing
-    from workbench.release.shared import Goes
+    from workbench.release.shared import ReleasePlaces
 
 _ID_BYTES, _SALT_BYTES = 4, 32
 _STACKS_AT_ONCE = 4
@@ -217,11 +217,11 @@ class RollingOut(Changing, Watching):
 
         await self._rollouts().add(id_, RolledBack(self._now(), stack, revision))
 
-    def _goes_of(self, plan: Plan) -> Goes:
-        from workbench.planner import goes
+    def _goes_of(self, plan: Plan) -> ReleasePlaces:
+        from workbench.destinations import release_places
 
         ids = [*(each.id for each in plan.spec), *(each.address.id for each in plan.changes)]
-        return goes(self._root, self.select(plan.stack), ids, self._store())
+        return release_places(self._root, self.select(plan.stack), ids, self._store())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from workbench.engine.release import Phase, StepState
 from workbench.release import ReleaseStore
 from workbench.release.lease import Timing
 from workbench.release.packing import stack_name
-from workbench.release.shared import Goes, Releases
+from workbench.release.shared import ReleasePlaces, Releases
 
-GOES = Goes(STACK, ("hz",))
+GOES = ReleasePlaces(STACK, ("hz",))
 INTENT = replace(at("hz"), state=StepState.INTENDED, uid="")
 BEGUN = StepStarted(EPOCH, INTENT.address, Action.CREATE)
 DONE = StepFinished(EPOCH, INTENT.address, Action.CREATE, 1.0, "uid")

@@ -20,7 +20,7 @@ from tests.workbench.session.test_shared_releases import allow
 from workbench.bucket_url import BucketUrl
 from workbench.engine.errors import Locked, Refused, ReleaseFailure
 from workbench.engine.events import Action, ApplyFinished, Outcome, StepFinished
-from workbench.release.shared import Goes
+from workbench.release.shared import ReleasePlaces
 from workbench.session import Session
 
 FRONT = Address("hz", KubernetesId("v1", "ConfigMap", "web-dev", "front"))
@@ -186,7 +186,7 @@ async def test_who_may_not_lock_the_clusters_applies_nothing(shop: Shop) -> None
     plan = await dan.plan(dan.select("web/dev"), only=["ConfigMap/*"])
     with pytest.raises(ReleaseFailure, match="can't be locked in hz, where another machine may keep") as refused:
         async with dan._releases.working(
-            Goes(dan.select("web/dev").path, ("hz",)), user="dan", host="box", clusters={}, asked=("hz",)
+            ReleasePlaces(dan.select("web/dev").path, ("hz",)), user="dan", host="box", clusters={}, asked=("hz",)
         ):
             pass
     assert "create and update of leases" in refused.value.hint and plan.stack == "web/dev"
@@ -235,8 +235,8 @@ async def test_clusters_that_let_nobody_look_are_told_of(shop: Shop) -> None:
 async def test_a_stack_of_terraform_alone_has_its_releases_there_too(shop: Shop) -> None:
     ann = shop.session("ann")
     releases, stack = ann._releases, ann.select("web/dev").path
-    assert releases.places(Goes(stack, (), has_objects=False)) == (str(shop.url),)
-    assert (await releases.read(Goes(stack, (), has_objects=False))).is_shared
+    assert releases.places(ReleasePlaces(stack, (), has_objects=False)) == (str(shop.url),)
+    assert (await releases.read(ReleasePlaces(stack, (), has_objects=False))).is_shared
 
 
 async def test_who_cannot_say_which_repository_it_is_makes_no_plan(shop: Shop) -> None:
