@@ -144,7 +144,7 @@ def show_end(tree: StatusTree, output: Output) -> ExitCode:
     if tree.verdict not in (Verdict.READY, Verdict.EMPTY):
         output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, tree.at, faults_only=True))
     output.line(reconcile.summary(tree, output.glyphs, tree.at))
-    for each in reconcile.qualified(tree):
+    for each in tree.qualified:
         what = Span(f" {each.health.message}", Tone.WARN)
         output.line(f"  {output.glyphs.finding} ", reconcile.short_id(each.address), ":", what)
     if tree.verdict is Verdict.READY:

@@ -189,6 +189,13 @@ class StatusTree:
         return self.statuses.ready
 
     @property
+    def qualified(self) -> tuple[ResourceStatus, ...]:
+        """The resources that are ready and say what somebody who reads only that would take for granted."""
+        return tuple(
+            each for each in self.resources if each.health.status is Status.CURRENT and each.health.is_qualified
+        )
+
+    @property
     def total(self) -> int:
         return len(self.resources)
 

@@ -188,7 +188,7 @@ def _health(each: Entry, glyphs: Glyphs, now: datetime) -> Line:
     tree = each.look.tree
     is_part = tree is not None and each.standing in (Standing.FAILED, Standing.WAITING)
     count = f" {tree.ready}/{tree.total}" if tree is not None and is_part else ""
-    said = len(reconcile.qualified(tree)) if tree is not None and each.standing is Standing.READY else 0
+    said = len(tree.qualified) if tree is not None and each.standing is Standing.READY else 0
     but = Span(f" {glyphs.finding} {said}" if said else "", Tone.WARN)
     return line(Span(f"{getattr(glyphs, sign)} {word}", tone), Span(count, Tone.MUTED), but)
 

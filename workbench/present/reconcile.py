@@ -132,7 +132,7 @@ def why_line(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
     if tree.verdict is Verdict.EMPTY:
         return line(Span("nothing to watch: this stack has no resources", Tone.WARN))
     if tree.verdict is Verdict.READY:
-        return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD), _but(qualified(tree), glyphs))
+        return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD), _but(tree.qualified, glyphs))
     why = tree.why
     is_explained = tree.verdict is Verdict.FAILED and why is not None and why.blocking is not None
     if tree.silent and not is_explained:
@@ -159,11 +159,6 @@ def why_line(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
     elif blocking.evidence and blocking.evidence != blocking.reason:
         parts.append(f": {blocking.evidence}")
     return line(*parts)
-
-
-def qualified(tree: StatusTree) -> tuple[ResourceStatus, ...]:
-    """The resources that are ready and say what somebody who reads only that would take for granted."""
-    return tuple(each for each in tree.resources if each.health.status is Status.CURRENT and each.health.is_qualified)
 
 
 def _but(found: Sequence[ResourceStatus], glyphs: Glyphs) -> Line:

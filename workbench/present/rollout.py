@@ -9,7 +9,7 @@ from typing import Any
 
 from kcl.records import dataclass
 from workbench.engine.plan import Level
-from workbench.engine.rollout.execute import Holding, Picture, RolloutEvent, StackEvent
+from workbench.engine.rollout.execute import Holding, Picture, ReadyBut, RolloutEvent, StackEvent
 from workbench.engine.rollout.planned import PlannedRollout
 from workbench.engine.rollout.progress import Phase, Progress
 from workbench.engine.rollout.values import (
@@ -125,6 +125,9 @@ def event_lines(event: RolloutEvent, stages: Iterable[Stage], glyphs: Glyphs) ->
             yield line(Span("WHY ", Tone.STRONG), Span(why, Tone.BAD))
             if hint:
                 yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
+        case ReadyBut(stack=stack, address=address, message=message):
+            said = Span(f"{address.in_words}: {message}", Tone.WARN)
+            yield line(Span(f"  {stack}  ", Tone.MUTED), Span(f"{glyphs.finding} ", Tone.WARN), said)
         case Holding(stage=stage, seconds=seconds):
             yield line(Span(f"{stage} has to stay ready for {durations.short(seconds)}", Tone.MUTED))
         case Waits(stage=stage):

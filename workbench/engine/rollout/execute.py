@@ -84,7 +84,17 @@ class Holding:
     seconds: float
 
 
-RolloutEvent = Record | StackEvent | Picture | Holding
+@dataclass(frozen=True, slots=True)
+class ReadyBut:
+    """Something of a batch is ready, and says what its readiness leaves out, such as that no pod was replaced."""
+
+    at: datetime
+    stack: str
+    address: Address
+    message: str
+
+
+RolloutEvent = Record | StackEvent | Picture | Holding | ReadyBut
 
 
 class Stacks(Protocol):
@@ -417,6 +427,9 @@ class _Run:
             change = plans[found.stack].by_address().get(found.address) if found.address else None
             where = target_of(found.stack, change) if change is not None else None
             raise _Halt(found.why, f"wb watch {found.stack}", where)
+        if not hold_seconds:
+            for stack, each in health.qualified():
+                self._send.send_nowait(ReadyBut(self._now(), stack, each.address, each.health.message))
 
     def _watching(self, plan: Plan, targets: Sequence[Target]) -> Watching:
         return lambda: self._stacks.watch(plan, watched(plan, targets))

@@ -6,7 +6,7 @@ Why is said in one sentence: the deepest object that blocks, with what decides a
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -76,6 +76,12 @@ class Health:
             with anyio.CancelScope(deadline=min(moments)):
                 await self._changed.wait()
         return None
+
+    def qualified(self) -> Iterator[tuple[str, ResourceStatus]]:
+        """Yields what is ready and says what that leaves out, with its stack."""
+        for stack, tree in self._trees.items():
+            for each in tree.qualified:
+                yield stack, each
 
     def _is(self, verdict: Verdict) -> bool:
         return any(each.verdict is verdict for each in self._trees.values())

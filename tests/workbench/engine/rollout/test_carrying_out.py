@@ -12,14 +12,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from runtimes.base import Blocking, KubernetesId, ObjectRef, ResourceId, Status, Unreachable
+from runtimes.base import Blocking, Health, KubernetesId, ObjectRef, ResourceId, Status, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.fleet import FleetRepository
 from tests.workbench.session.shop import Clusters, session
 from workbench.engine.errors import Locked, Refused
-from workbench.engine.rollout.execute import Picture, RolloutEvent, StackEvent
+from workbench.engine.rollout.execute import Picture, ReadyBut, RolloutEvent, StackEvent
 from workbench.engine.rollout.progress import Phase, Progress
 from workbench.engine.rollout.values import Ask, BatchReady
+from workbench.present.glyphs import UNICODE
+from workbench.present.rollout import event_lines
 from workbench.session import Session
 
 CLUSTERS = ("east", "west", "north", "south")
@@ -138,6 +140,25 @@ async def test_every_target_is_done_once_and_all_is_as_configured(world: World) 
         len(each.batches) for each in at.began.stages
     )
     assert (await opened.plan(opened.select("fleet/prod"))).is_as_configured
+
+
+async def test_a_batch_that_is_ready_says_what_that_leaves_out(world: World) -> None:
+    """Where pods are replaced when somebody deletes them, a first batch that is ready proves nothing of the change."""
+    old = Health(Status.CURRENT, "OnDelete", "1 of 1 ready, 0 with the present template", is_qualified=True)
+    opened = world.session()
+    id_ = await start(opened)
+    for cluster in world.clusters.by_name.values():
+        for each in cluster.objects:
+            if isinstance(each, KubernetesId) and each.kind == "Deployment":
+                cluster.health[each] = (old, None)
+    events = await carry_out(opened, id_)
+    said = [each for each in events if isinstance(each, ReadyBut)]
+    at = await opened.rollout_progress(id_)
+    assert len({each.address for each in said}) == len(said) == at.total == TARGETS
+    first = next(index for index, each in enumerate(events) if isinstance(each, BatchReady))
+    assert isinstance(events[first - 1], ReadyBut), "it is said before the batch is called ready"
+    (text,) = map(str, event_lines(said[0], at.began.stages, UNICODE))
+    assert text.startswith("  fleet/prod  ! Deployment") and text.endswith(": " + old.message)
 
 
 async def test_wherever_it_fails_it_halts_there_and_going_back_gives_all_again(tmp_path: Path) -> None:
