@@ -271,7 +271,12 @@ class Terraform:
             return b""
         said = await run(self._command(self._arguments.pull_state()))
         if said.code != 0:
-            raise self._failed("read its state", said.code, said.errors, None)
+            failed = self._failed("read its state", said.code, said.errors, None)
+            failed.hint = (
+                "nothing is known of what exists: check that the backend of the state can be reached, its credentials, "
+                "and that nothing else answers at its address"
+            )
+            raise failed
         return said.output
 
     def written_state(self) -> bytes:

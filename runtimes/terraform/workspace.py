@@ -202,7 +202,9 @@ class TerraformWorkspace:
         else:
             await terraform.prepare()
         state = await self._prior(terraform)
-        self._refuse_lossy(state, last_state.load(terraform.folder))
+        before = last_state.load(terraform.folder)
+        self._refuse_lossy(state, before)
+        self._refuse_missing(state, before)
         terraform.refuse_unpushed()
         return state
 

@@ -23,13 +23,14 @@ def hosts(call: Call, hostnames: list[str]) -> dict[str, Any]:
     A record has hostname, cluster, namespace, pod, uid, node and its state: `ok`, `stale` (not seen for long),
     `duplicate` (several pods claim the name) or `unknown` (a host with no pod on it).
     """
-    wanted = list(dict.fromkeys(each.strip() for each in hostnames if each.strip()))
+    # a list that was saved on Windows may begin with a byte order mark
+    wanted = list(dict.fromkeys(name for each in hostnames if (name := each.strip().strip("\ufeff").strip())))
     found: list[dict[str, Any]] = []
     unresolved: list[str] = []
     for start in range(0, len(wanted), AT_ONCE):
         answer = ask(call, "/v1/hosts/lookup", {"hostnames": wanted[start : start + AT_ONCE]})
         by_name: dict[str, list[dict[str, Any]]] = {}
-        for record in answer["hosts"]:
+        for record in records_of(answer):
             by_name.setdefault(record["hostname"], []).append(record)
         for name in wanted[start : start + AT_ONCE]:
             records = by_name.get(name, [])
@@ -37,6 +38,15 @@ def hosts(call: Call, hostnames: list[str]) -> dict[str, Any]:
             if not records:
                 unresolved.append(name)
     return {"hosts": found, "unresolved": unresolved}
+
+
+def records_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The records of an answer. One that is not as expected tells of no host, not even that it is unknown."""
+    records = answer.get("hosts")
+    keys = {"hostname", "fresh", "seen", "pod"}
+    if not isinstance(records, list) or not all(isinstance(each, dict) and keys <= each.keys() for each in records):
+        raise PluginError("the CMDB answered something else than expected", hint="is it another version of it?")
+    return records
 
 
 def judged(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,13 +79,17 @@ def ask(call: Call, path: str, question: dict[str, Any]) -> dict[str, Any]:
     opener = urllib.request.build_opener(*direct)
     try:
         with opener.open(request, timeout=max(0.1, call.seconds_left() - 0.5)) as response:
-            answer = json.load(response)
+            kind, content = response.headers.get_content_type(), response.read()
     except urllib.error.HTTPError as error:
         hint = "is the token right? WB_PLUGIN_CMDB_TOKEN" if error.code in (401, 403) else ""
         raise PluginError(f"the CMDB answered {error.code} {error.reason}", hint=hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
         raise PluginError(f"the CMDB cannot be asked: {reason}", hint="does it run?") from None
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        raise PluginError(f"the CMDB answered no JSON but {kind}", hint="what answers at WB_PLUGIN_CMDB_URL?") from None
     if not isinstance(answer, dict):
         raise PluginError("the CMDB answered something else than expected")
     return answer

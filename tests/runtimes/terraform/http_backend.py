@@ -17,12 +17,14 @@ from tests.runtimes.terraform.practice import Place
 class Store:
     """What the server keeps. `lock` is the info of who holds it, empty where nobody does.
 
-    `takes` is what becomes of what it is sent: "all" is kept, "nothing" refused; "in vain" is accepted and dropped.
+    `says` is what is answered to who reads, in place of the state: code and body. `takes` is what becomes of what it is
+    sent: "all" is kept, "nothing" refused; "in vain" is accepted and dropped.
     """
 
     state: bytes = b""
     lock: bytes = b""
     refuses: bool = False
+    says: tuple[int, bytes] | None = None
     takes: str = "all"
     address: str = ""
     asked: list[str] = field(default_factory=list)
@@ -41,7 +43,9 @@ def handler(store: Store) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             store.asked.append("GET")
-            self._answer(500 if store.refuses else 200 if store.state else 404, store.state)
+            if store.says is not None:
+                return self._answer(*store.says)
+            return self._answer(500 if store.refuses else 200 if store.state else 404, store.state)
 
         def do_POST(self) -> None:
             store.asked.append("POST")

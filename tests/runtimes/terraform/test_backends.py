@@ -62,6 +62,31 @@ async def test_a_backend_that_fails_is_told(place: Place, store: Store) -> None:
         await remote.survey(request)
 
 
+@pytest.mark.parametrize(
+    "says",
+    [
+        (200, b"<html>please log in</html>"),
+        (200, b'{"version": 4, "serial": 1, "resour'),
+        (200, b'{"version": 5, "serial": 1, "lineage": "x"}'),
+        (401, b"who are you"),
+        (503, b""),
+    ],
+    ids=["a page", "half a state", "a newer state", "401", "503"],
+)
+async def test_what_a_backend_answers_instead_of_a_state_is_no_state_of_nothing(
+    place: Place, store: Store, says: tuple[int, bytes]
+) -> None:
+    remote, request = runtime(place, store), WorkspacePlanRequest((bucket("invoices"),))
+    async with remote.apply_all(request, anything) as run:
+        assert len(await run.outcome()) == 1
+    store.says = says
+    for asked in (remote.survey(request), remote.record(request), remote.owned({})):
+        with pytest.raises(RuntimeFailure, match="state") as raised:
+            await asked
+        assert raised.value.hint
+    assert place.has("bucket") == {"invoices"}
+
+
 @pytest.mark.parametrize("takes", ["nothing", "in vain"])
 async def test_what_was_done_and_is_in_no_state_is_not_told_as_done(place: Place, store: Store, takes: str) -> None:
     remote, request = runtime(place, store), WorkspacePlanRequest((bucket("invoices"),))
@@ -106,8 +131,9 @@ async def test_a_state_that_is_gone_is_lost_also_after_a_plan_has_looked_for_wha
     with pytest.raises(RuntimeFailure, match="the state is nothing, and had 1 resources"):
         await remote.record(request)
     assert actions(await remote.survey(request)) == {"invoices": PlannedAction.IMPORT}
-    with pytest.raises(RuntimeFailure, match=r"the state has lost 1 resources \(sandbox:sandbox:sandbox_bucket"):
-        await remote.record(request)
+    for asked in (remote.record(request), remote.owned({}), remote.read(ReadRequest(bucket("invoices").id))):
+        with pytest.raises(RuntimeFailure, match=r"the state has lost 1 resources \(sandbox:sandbox:sandbox_bucket"):
+            await asked
 
 
 async def test_a_state_does_not_move_to_another_backend_by_itself(place: Place, store: Store) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import anyio.to_thread
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from runtimes.base import KubernetesId
 from runtimes.sandbox.cmdb import Cmdb
@@ -218,6 +220,35 @@ async def test_an_inventory_that_is_gone_is_said() -> None:
         url = cmdb.url
     with pytest.raises(CompileFailed, match="the CMDB cannot be asked"):
         await recovery(url, TOKEN, hostnames="a")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("<html>please log in</html>", "the CMDB answered no JSON but text/html"),
+        ("", "the CMDB answered no JSON but text/html"),
+        ("[]", "something else than expected"),
+        ("{}", "something else than expected"),
+        ('{"hosts": null}', "something else than expected"),
+        ('{"hosts": ["a"]}', "something else than expected"),
+        ('{"hosts": [{"hostname": "a", "pod": "a-0"}]}', "something else than expected"),
+    ],
+)
+async def test_what_answers_in_place_of_an_inventory_tells_of_no_host(answer: str, message: str) -> None:
+    async def say(_: web.Request) -> web.Response:
+        return web.Response(text=answer, content_type="text/html")
+
+    app = web.Application()
+    app.router.add_post("/v1/hosts/lookup", say)
+    async with TestServer(app, host="127.0.0.1") as server:
+        with pytest.raises(CompileFailed, match=message):
+            await recovery(str(server.make_url("/")), TOKEN, hostnames="a")
+
+
+async def test_a_list_with_a_byte_order_mark_names_the_same_hosts(cmdb: Cmdb) -> None:
+    cmdb.inventory.put([record("web-1"), record("web-2")], seen=time.time(), by_hand=False)
+    found = await recovery(cmdb.url, TOKEN, hostnames="\ufeffweb-1\r\nweb-2\r\n\r\n web-1 ")
+    assert [each.hostname for each in found.hosts] == ["web-1", "web-2"] and not found.unresolved
 
 
 async def test_a_session_finds_what_is_served_for_its_repository(cmdb: Cmdb, tmp_path: Path) -> None:
