@@ -14,6 +14,10 @@ from workbench.engine.plan_age import moment
 from workbench.engine.release import Phase, Release, ReleasedResource, StepEnd, StepState, type_of
 
 SALT_BYTES: Final = 32
+MOST_RECORD_BYTES: Final = 48_000_000
+"""Of a record in a place that others write to as well. A resource takes some 1,000 bytes, as much again once it was
+changed, and what its step ended with."""
+_AN_END_BYTES: Final = 400
 _FORMAT = 1
 
 
@@ -21,7 +25,8 @@ class BrokenRecord(ValueError):
     """Not a record, or not one that this version reads; the message says which."""
 
 
-def encode(release: Release) -> bytes:
+def encode(release: Release, *, indent: int | None = 1) -> bytes:
+    """Without an `indent` it takes little more than half as much."""
     content = {
         "stack": release.stack,
         "revision": release.revision,
@@ -42,7 +47,18 @@ def encode(release: Release) -> bytes:
         **({"events": [_ended(each) for each in release.events]} if release.events else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
-    return json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(record, indent=indent, separators=separators, ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def still_to_come(release: Release) -> int:
+    """Returns how many bytes a record of a release that only began may still grow by: what its steps end with."""
+    if release.phase is not Phase.APPLYING:
+        return 0
+    ended = {each.address for each in release.events}
+    coming = (each for each in release.resources.values() if each.address not in ended)
+    return sum(_AN_END_BYTES + len(str(each.address.id)) for each in coming if each.state is not StepState.KEPT)
 
 
 def decode(data: bytes) -> Release:

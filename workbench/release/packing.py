@@ -24,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from kcl.bounds import MOST_BYTES
 from kcl.records import dataclass
 from runtimes.base import StoredSecret
 from runtimes.base.documents import load_json
@@ -33,7 +32,7 @@ from workbench.engine.placement import label_value
 from workbench.engine.release import Release
 from workbench.project import StackPath
 from workbench.release.contract import Entry
-from workbench.release.encoding import BrokenRecord, decode, encode
+from workbench.release.encoding import MOST_RECORD_BYTES, BrokenRecord, decode, encode, still_to_come
 
 TYPE: Final = "workbench.konfig.io/release.v1"
 PIECE_TYPE: Final = "workbench.konfig.io/release-piece.v1"
@@ -87,11 +86,12 @@ def pack(release: Release, place: Place, *, home: str = "", version: str = "") -
             where=f"namespace {place.namespace}",
             hint="somebody wrote a record with the last number there is: delete that record",
         )
-    record = encode(release)
+    record = encode(release, indent=None)
+    size = len(record) + still_to_come(release)  # what can't be written when it ends must not begin
     data = gzip.compress(record, mtime=0)
-    if len(record) > MOST_BYTES or len(data) > PIECE_BYTES * MOST_PIECES:
+    if size > MOST_RECORD_BYTES or len(data) > PIECE_BYTES * MOST_PIECES:
         raise ReleaseFailure(
-            f"its record is too large: {len(record)} bytes, and {MOST_BYTES} may be read",
+            f"its record is too large: {size} bytes, and {MOST_RECORD_BYTES} may be read",
             where=str(place.stack),
             hint="split the stack",
         )
@@ -250,11 +250,11 @@ def unpacked(data: bytes) -> bytes:
     """Unpacks no more than a record may have, whatever the data claim to be."""
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        record = unpacker.decompress(data, MOST_BYTES + 1)
+        record = unpacker.decompress(data, MOST_RECORD_BYTES + 1)
     except zlib.error:
         raise BrokenRecord("is not compressed as records are") from None
-    if len(record) > MOST_BYTES:
-        raise BrokenRecord(f"unpacks to more than {MOST_BYTES} bytes")
+    if len(record) > MOST_RECORD_BYTES:
+        raise BrokenRecord(f"unpacks to more than {MOST_RECORD_BYTES} bytes")
     if not unpacker.eof:
         raise BrokenRecord("ends in the middle")
     return record
