@@ -20,6 +20,9 @@ FIELD_MANAGER = "workbench"
 PAGE_SIZE = 500
 _SMALLER = 8
 _LOG_LIMIT_BYTES = 1024 * 1024
+_LOG_LEEWAY_BYTES = 4096
+"""It may be slightly less: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log"""
+_MOST_LOG_LINE = 16 * 1024
 
 Object = dict[str, Any]
 Thin = Callable[[list[Object]], list[Object]]
@@ -328,7 +331,20 @@ class Client:
     async def log(
         self, namespace: str, pod: str, *, container: str = "", previous: bool = False, tail_lines: int = 50
     ) -> tuple[str, ...]:
-        """Returns the last lines of a container, oldest first; none while it has not started."""
+        """Returns the last lines of a container, oldest first; none while it has not started.
+
+        A server that may give no more than so many bytes gives the first of them, which leaves out the end: then fewer
+        lines are requested. Of a line that is longer than all that, its begin is returned, and that it is no more.
+        """
+        while True:
+            text = await self._log(namespace, pod, container, previous, tail_lines)
+            if len(text.encode()) < _LOG_LIMIT_BYTES - _LOG_LEEWAY_BYTES:
+                return tuple(map(_short_line, text.splitlines()))
+            if tail_lines == 1:
+                return (_short_line(text, is_cut=True),)
+            tail_lines = max(1, tail_lines // _SMALLER)
+
+    async def _log(self, namespace: str, pod: str, container: str, previous: bool, tail_lines: int) -> str:
         resource = await self.discovery.resource("v1", "Pod")
         query = [("tailLines", str(tail_lines)), ("limitBytes", str(_LOG_LIMIT_BYTES))]
         query += [("container", container)] if container else []
@@ -339,9 +355,9 @@ class Client:
         except Rejected as refused:
             # 400 for a container that waits to start, or that has no previous run
             if "waiting to start" in refused.message or "previous terminated container" in refused.message:
-                return ()
+                return ""
             raise
-        return tuple(str(reply.body).splitlines())
+        return str(reply.body)
 
     @asynccontextmanager
     async def log_stream(
@@ -422,6 +438,14 @@ class Client:
     async def _path(self, id_: KubernetesId) -> str:
         resource = await self.discovery.resource(id_.api_version, id_.kind)
         return resource.path(id_.namespace or self.default_namespace, id_.name)
+
+
+def _short_line(text: str, *, is_cut: bool = False) -> str:
+    """`is_cut`: there is more of it than was read."""
+    if not is_cut and len(text) <= _MOST_LOG_LINE:
+        return text
+    size = f"more than {_LOG_LIMIT_BYTES}" if is_cut else str(len(text))
+    return f"{text[:_MOST_LOG_LINE]}… (the begin of a line of {size} characters)"
 
 
 def _object(reply: Reply) -> Object:
