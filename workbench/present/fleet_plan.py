@@ -16,9 +16,10 @@ from workbench.engine.fleet_plan.execute import (
 )
 from workbench.engine.fleet_plan.values import FleetPlan
 from workbench.engine.plan import Level, Plan
-from workbench.engine.rollout.execute import Picture, StackEvent
+from workbench.engine.rollout.execute import Picture, ReadyBut, StackEvent
 from workbench.present import documents, plan
 from workbench.present.glyphs import Glyphs
+from workbench.present.rollout import ready_but_line
 from workbench.present.text import Line, Span, Tone, line
 from workbench.words import counted
 
@@ -123,6 +124,8 @@ def event_lines(event: FleetEvent, glyphs: Glyphs) -> Iterator[Line]:
         case StackEvent(stack=stack, event=inner):
             if (said := plan.event_line(inner, glyphs)) is not None:
                 yield line(Span(f"  {stack}  ", Tone.MUTED), said)
+        case ReadyBut():
+            yield ready_but_line(event, glyphs)
         case StackReady(stack=stack, steps=steps, is_gone=is_gone):
             now = "there is nothing of it" if is_gone else "everything is ready"
             done = f"{steps} done, {now}" if steps else f"nothing to do, {now}"

@@ -104,6 +104,11 @@ def batch_text(targets: Iterable[Target]) -> str:
     )
 
 
+def ready_but_line(event: ReadyBut, glyphs: Glyphs) -> Line:
+    said = Span(f"{event.address.in_words}: {event.message}", Tone.WARN)
+    return line(Span(f"  {event.stack}  ", Tone.MUTED), Span(f"{glyphs.finding} ", Tone.WARN), said)
+
+
 def event_lines(event: RolloutEvent, stages: Iterable[Stage], glyphs: Glyphs) -> Iterator[Line]:
     """Yields an event for a log; nothing for those that only move a picture."""
     named = {each.name: each for each in stages}
@@ -125,9 +130,8 @@ def event_lines(event: RolloutEvent, stages: Iterable[Stage], glyphs: Glyphs) ->
             yield line(Span("WHY ", Tone.STRONG), Span(why, Tone.BAD))
             if hint:
                 yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
-        case ReadyBut(stack=stack, address=address, message=message):
-            said = Span(f"{address.in_words}: {message}", Tone.WARN)
-            yield line(Span(f"  {stack}  ", Tone.MUTED), Span(f"{glyphs.finding} ", Tone.WARN), said)
+        case ReadyBut():
+            yield ready_but_line(event, glyphs)
         case Holding(stage=stage, seconds=seconds):
             yield line(Span(f"{stage} has to stay ready for {durations.short(seconds)}", Tone.MUTED))
         case Waits(stage=stage):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.base import KubernetesId, Status, Unreachable
+from runtimes.base import Health, KubernetesId, Status, Unreachable
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_stack_order import stacks
 from tests.workbench.session.test_terraform import Place
@@ -20,6 +20,7 @@ from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
 from workbench.engine.plan import Level
 from workbench.engine.plan_file import PlanFileInvalid
 from workbench.engine.release import Phase, StepState
+from workbench.engine.rollout.execute import ReadyBut
 from workbench.engine.stack_order import OrderCycle
 from workbench.present import fleet_plan as presented
 from workbench.present.glyphs import UNICODE
@@ -323,6 +324,22 @@ async def test_a_stack_that_is_not_ready_halts_with_why_and_a_stack_as_planned_i
         assert [(each.stack, each.cause) for each in ended.halted] == [("b/prod", Cause.NOT_READY)]
         assert "v1:ConfigMap:b:own@hz: Broken" in ended.halted[0].why
         assert ended.left == {"a/prod": "reads b/prod, which is not ready"}
+
+
+async def test_a_stack_that_is_ready_says_what_that_leaves_out(tmp_path: Path) -> None:
+    """Nothing of it may run what was applied, where pods are replaced when somebody deletes them."""
+    place = made(tmp_path, a="", b="")
+    old = Health(Status.CURRENT, "OnDelete", "1 of 1 ready, 0 with the present template", is_qualified=True)
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        place.clusters["hz"].health[own("b")] = (old, None)
+        async with opened.apply_stacks(fleet, confirm=fleet.confirmation.phrase, timeout_seconds=20) as events:
+            found = [each async for each in events]
+    (said,) = [each for each in found if isinstance(each, ReadyBut)]
+    (after,) = [each for each in found if isinstance(each, StackReady) and each.stack == "b/prod"]
+    assert found.index(said) < found.index(after)
+    (text,) = map(str, presented.event_lines(said, UNICODE))
+    assert text == f"  b/prod  ! ConfigMap b/own @hz: {old.message}"
 
 
 async def test_a_cluster_that_does_not_answer_refuses_and_is_named(tmp_path: Path) -> None:

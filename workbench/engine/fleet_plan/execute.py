@@ -26,7 +26,7 @@ from workbench.engine.fleet_plan.approved import hold, hold_deferred
 from workbench.engine.fleet_plan.making import AT_ONCE
 from workbench.engine.fleet_plan.values import Approved, Deferred, FleetPlan
 from workbench.engine.plan import Plan
-from workbench.engine.rollout.execute import Picture, StackEvent
+from workbench.engine.rollout.execute import Picture, ReadyBut, StackEvent
 from workbench.engine.rollout.health import Health
 from workbench.engine.scrubbing import scrubbed
 from workbench.engine.status import StatusTree
@@ -88,7 +88,7 @@ class RunEnded:
         return sum(each.steps for each in self.ready) + sum(each.steps for each in self.halted)
 
 
-FleetEvent = StageBegan | StackEvent | Picture | StackReady | StackHalted | RunEnded
+FleetEvent = StageBegan | StackEvent | Picture | ReadyBut | StackReady | StackHalted | RunEnded
 
 
 class Stacks(Protocol):
@@ -304,6 +304,8 @@ class _Run:
             why = await health.settle(self._timeout_seconds, 0.0, self._stop)
         if why is not None:
             raise _Halt(Cause.NOT_READY, why.why, f"wb watch {plan.stack}", steps)
+        for stack, each in health.qualified():
+            self._send.send_nowait(ReadyBut(self._now(), stack, each.address, each.health.message))
         return not self._stop.is_set()
 
 
