@@ -339,18 +339,6 @@ def _claim(claim: Object) -> None:
 @_for(CORE + "PersistentVolumeClaimSpec")
 def _claim_spec(spec: Object) -> None:
     _fill_unset(spec, volumeMode="Filesystem")
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source and not reference and not _is_copied_from(source):
-        del spec["dataSource"]  # only the newer field takes what else claims may be filled from
-    elif source and not reference:
-        spec["dataSourceRef"] = dict(source)
-    elif reference and not source and not reference.get("namespace"):
-        spec["dataSource"] = dict(reference)
-
-
-def _is_copied_from(source: Object) -> bool:
-    kinds = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-    return (source.get("apiGroup") or "", source.get("kind")) in kinds
 
 
 @_for(CORE + "LimitRangeItem")

@@ -30,7 +30,7 @@ def drop(resource: Resource, obj: Object) -> None:
             for way in ("scaleUp", "scaleDown"):
                 _at(obj, "spec", "behavior", way).pop("tolerance", None)
         case ("", "persistentvolumeclaims"):
-            _drop_claims_of_others(_at(obj, "spec"))
+            _fill_source(_at(obj, "spec"))
 
 
 def _at(obj: Object, *path: str) -> Object:
@@ -61,6 +61,19 @@ def _drop_from_pod(spec: Object) -> None:
             holder.pop(key, None)
 
 
-def _drop_claims_of_others(spec: Object) -> None:
+def _fill_source(spec: Object) -> None:
+    """What a claim is filled from stands in two fields, of which the older one takes less."""
     if (spec.get("dataSourceRef") or {}).get("namespace"):
-        spec.pop("dataSourceRef")
+        del spec["dataSourceRef"]
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source and not reference and not _is_copied_from(source):
+        del spec["dataSource"]
+    elif source and not reference:
+        spec["dataSourceRef"] = dict(source)
+    elif reference and not source:
+        spec["dataSource"] = dict(reference)
+
+
+def _is_copied_from(source: Object) -> bool:
+    kinds = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+    return (source.get("apiGroup") or "", source.get("kind")) in kinds

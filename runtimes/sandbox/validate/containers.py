@@ -305,6 +305,8 @@ def _mounts(causes: Causes, container: Object, volumes: set[str], path: str) -> 
         seen.add(target)
         if name in devices:
             causes.invalid(f"{here}.name", name, "must not already exist in volumeDevices")
+        if target and target in devices.values():
+            causes.invalid(f"{here}.mountPath", target, "must not already exist as a path in volumeDevices")
         if mount.get("subPath"):
             causes.invalid_each(f"{path}.subPath", mount["subPath"], names.local_path(mount["subPath"]))
         if mount.get("subPathExpr"):

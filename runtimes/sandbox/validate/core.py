@@ -319,15 +319,28 @@ def claim_spec(causes: Causes, spec: Object, path: str) -> None:
     if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
         causes.not_supported(f"{path}.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
     for field in ("dataSource", "dataSourceRef"):
-        for part in ("name", "kind"):
-            if spec.get(field) is not None and not spec[field].get(part):
-                causes.required(f"{path}.{field}.{part}")
+        if spec.get(field) is not None:
+            _data_source(causes, spec[field], f"{path}.{field}")
     source, wanted = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None and wanted is not None and not wanted.get("namespace") and source != wanted:
+    if source is not None and wanted is not None and wanted.get("namespace"):
+        causes.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
+    elif source is not None and wanted is not None and source != wanted:
         causes.invalid(path, {}, "must match dataSourceRef")
     attributes = spec.get("volumeAttributesClassName")
     if attributes:
         causes.invalid_each(f"{path}.volumeAttributesClassName", attributes, names.subdomain(attributes))
+
+
+def _data_source(causes: Causes, source: Object, path: str) -> None:
+    for part in ("name", "kind"):
+        if not source.get(part):
+            causes.required(f"{path}.{part}")
+    group = source.get("apiGroup") or ""
+    if not group and source.get("kind") != "PersistentVolumeClaim":
+        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        causes.invalid(path, source.get("kind") or "", text)
+    if group:
+        causes.invalid_each(f"{path}.apiGroup", group, names.subdomain(group))
 
 
 def access_modes(causes: Causes, modes: list[str], path: str) -> None:
@@ -448,7 +461,8 @@ def resource_quota(causes: Causes, obj: Object) -> None:
 def quota_amounts(causes: Causes, amounts: Object, path: str) -> None:
     for name, value in amounts.items():
         here = f"{path}[{name}]"
-        containers.resource_name(causes, here, name)
+        if not name.startswith("requests.hugepages-"):
+            containers.resource_name(causes, here, name)
         if "/" not in name and not _is_quota_resource(name):
             causes.invalid(here, name, "must be a standard resource for quota")
         containers.quantity_value(causes, here, name, value)
@@ -461,7 +475,9 @@ def resource_quota_update(causes: Causes, new: Object, old: Object) -> None:
 
 
 def _is_quota_resource(name: str) -> bool:
-    return name in containers.KNOWN_RESOURCES or name.startswith(("count/", "hugepages-", "requests.hugepages-"))
+    return (name in containers.KNOWN_RESOURCES and name != "storage") or name.startswith(
+        ("count/", "hugepages-", "requests.hugepages-")
+    )
 
 
 # --- others --------------------------------------------------------------------------------------------------------
@@ -548,6 +564,8 @@ def endpoints(causes: Causes, obj: Object) -> None:
             causes.invalid_each(f"{where}.port", port.get("port", 0), names.port_number(port.get("port", 0)))
             if port.get("protocol") not in ("TCP", "UDP", "SCTP"):
                 causes.not_supported(f"{where}.protocol", port.get("protocol", ""), ("SCTP", "TCP", "UDP"))
+            if port.get("appProtocol") is not None:
+                causes.invalid_each(f"{where}.appProtocol", port["appProtocol"], names.qualified(port["appProtocol"]))
 
 
 _NOT_FOR_ENDPOINTS = (
@@ -564,6 +582,8 @@ def _endpoint_address(causes: Causes, address: Object, path: str) -> None:
     causes.invalid_each(f"{path}.ip", value, wrong)
     if address.get("hostname"):
         causes.invalid_each(f"{path}.hostname", address["hostname"], names.label(address["hostname"]))
+    if address.get("nodeName") is not None:
+        causes.invalid_each(f"{path}.nodeName", address["nodeName"], names.subdomain(address["nodeName"]))
     if wrong:
         causes.invalid(f"{path}.ip", value, "must be a valid IP address")
         return

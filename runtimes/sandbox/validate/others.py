@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from collections.abc import Callable
 
 from runtimes.sandbox.validate import containers, core, meta, names
 from runtimes.sandbox.validate.causes import Causes, Object
@@ -165,9 +167,7 @@ def _backend(causes: Causes, backend: Object, path: str) -> None:
     if service is not None and resource is not None:
         causes.invalid(path, "", "cannot set both resource and service backends")
     elif resource is not None:
-        for name in ("kind", "name"):
-            if not resource.get(name):
-                causes.required(f"{path}.resource.{name}")
+        _typed_reference(causes, resource, f"{path}.resource")
     elif service is None:
         causes.invalid(path, "", "resource or service backend is required")
     else:
@@ -193,23 +193,41 @@ def ingress_class(causes: Causes, obj: Object) -> None:
         causes.too_long("spec.controller", 250)
     if not controller:
         causes.required("spec.controller")
-    elif "/" not in controller:
-        causes.invalid("spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        _domain_path(causes, controller, "spec.controller")
     parameters = (obj.get("spec") or {}).get("parameters")
     if parameters is not None:
         _class_parameters(causes, parameters, "spec.parameters")
 
 
-def _class_parameters(causes: Causes, parameters: Object, path: str) -> None:
-    group, scope, namespace = parameters.get("apiGroup"), parameters.get("scope"), parameters.get("namespace")
+_URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+
+
+def _domain_path(causes: Causes, value: str, path: str) -> None:
+    domain, _, rest = value.partition("/")
+    if not domain or not rest:
+        causes.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    causes.invalid_each(path, domain, names.subdomain(domain))
+    if not re.fullmatch(_URL_PATH, rest):
+        causes.invalid(path, rest, f"Invalid path (regex used for validation is '{_URL_PATH}')")
+
+
+def _typed_reference(causes: Causes, reference: Object, path: str) -> None:
+    group = reference.get("apiGroup")
     if group is not None:
         causes.invalid_each(f"{path}.apiGroup", group, names.subdomain(group))
     for field in ("kind", "name"):
-        value = parameters.get(field) or ""
+        value = reference.get(field) or ""
         if not value:
             causes.required(f"{path}.{field}")
         else:
             causes.invalid_each(f"{path}.{field}", value, names.path_segment(value))
+
+
+def _class_parameters(causes: Causes, parameters: Object, path: str) -> None:
+    scope, namespace = parameters.get("scope"), parameters.get("namespace")
+    _typed_reference(causes, parameters, path)
     if scope is None:
         causes.required(f"{path}.scope")
     elif scope not in ("Cluster", "Namespace"):
@@ -370,6 +388,24 @@ def _endpoint(causes: Causes, endpoint: Object, path: str, kind: str) -> None:
         causes.invalid_each(f"{path}.nodeName", endpoint["nodeName"], names.subdomain(endpoint["nodeName"]))
     if endpoint.get("hostname") is not None:
         causes.invalid_each(f"{path}.hostname", endpoint["hostname"], names.label(endpoint["hostname"]))
+    for name, check in (("forZones", names.label_value), ("forNodes", names.subdomain)):
+        _hints(causes, (endpoint.get("hints") or {}).get(name) or [], f"{path}.hints.{name}", check)
+
+
+MOST_HINTS = 8
+
+
+def _hints(causes: Causes, hints: list[Object], path: str, check: Callable[[str], list[str]]) -> None:
+    if len(hints) > MOST_HINTS:
+        causes.too_many(path, len(hints), MOST_HINTS)
+        return
+    seen: set[str] = set()
+    for index, hint in enumerate(hints):
+        here, name = f"{path}[{index}].name", hint.get("name") or ""
+        if name in seen:
+            causes.duplicate(here, name)
+        seen.add(name)
+        causes.invalid_each(here, name, check(name))
 
 
 def endpoint_slice_update(causes: Causes, new: Object, old: Object) -> None:

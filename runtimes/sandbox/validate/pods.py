@@ -17,6 +17,8 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     containers.init_containers(causes, spec.get("initContainers") or [], regular, volumes, f"{path}.initContainers")
     containers.ephemeral_containers(causes, spec, volumes, f"{path}.ephemeralContainers")
     pod_parts.around(causes, spec, path)
+    if spec.get("resources"):
+        pod_parts.whole_pod(causes, spec, f"{path}.resources")
     if spec.get("hostNetwork"):
         containers.host_network(causes, regular, f"{path}.containers", is_pod)
     _host_users(causes, spec, path)
@@ -62,6 +64,8 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool) -> None:
     if spec.get("preemptionPolicy") is not None:
         policies = ("PreemptLowerPriority", "Never")
         containers.choice(causes, f"{path}.preemptionPolicy", spec["preemptionPolicy"], policies)
+    if spec.get("overhead"):
+        containers.resource_requirements(causes, {"limits": spec["overhead"]}, f"{path}.overhead")
     system = (spec.get("os") or {}).get("name")
     if spec.get("os") is not None and not system:
         causes.required(f"{path}.os.name", "cannot be empty")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from runtimes.sandbox import defaults
+from runtimes.sandbox.clock import VirtualClock
+from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.schema.registry import Registry
 
 from .kinds import DEPLOYMENT, POD, SECRET, SERVICE, complete, deployment
@@ -113,14 +116,16 @@ def test_restart_rules_of_single_containers_are_not_heard_but_of_sidecars() -> N
         ({"dataSource": {"kind": "PersistentVolumeClaim", "name": "x"}}, "x", "x"),
         ({"dataSourceRef": {"apiGroup": "a.b", "kind": "Thing", "name": "x"}}, "x", "x"),
         ({"dataSource": {"apiGroup": "a.b", "kind": "Thing", "name": "x"}}, None, None),
-        ({"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "x", "namespace": "other"}}, None, "x"),
+        ({"dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "x", "namespace": "other"}}, None, None),
     ],
 )
 def test_what_a_claim_is_filled_from_stands_in_both_fields(
     given: dict[str, Any], source: str | None, reference: str | None
 ) -> None:
-    claim = Registry.load().kind("", "v1", "PersistentVolumeClaim")
-    spec = complete(claim, {"spec": given})["spec"]
+    cluster = Cluster("test", VirtualClock(datetime(2026, 1, 2, tzinfo=UTC)), seed=7)
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **given}
+    made = cluster.create("persistentvolumeclaims", "default", {"metadata": {"name": "c"}, "spec": wanted})
+    spec = made["spec"]
     assert ((spec.get("dataSource") or {}).get("name"), (spec.get("dataSourceRef") or {}).get("name")) == (
         source,
         reference,
