@@ -216,7 +216,10 @@ class Calls(Writing):
             result = source.assign(f"{made}.instantiate({config}, {args}, {named}, {where})")
         else:
             span = source.constant(scope.module.where(node.name).span)
-            result = source.assign(f"{made}.rebuild({config}, (), {{}}, {span})")
+            if config in self.literals:
+                result = source.assign(f"{made}.constant({config}, {span})")
+            else:
+                result = source.assign(f"{made}.rebuild({config}, (), {{}}, {span})")
         source.line(f"{runtime}.schema_expression_depth -= 1")
         return self.knows(result, ("instance", schema))
 

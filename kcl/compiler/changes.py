@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from kcl.compiler import values
 from kcl.compiler.containers import TooDeep
+from kcl.compiler.pure import is_plain
 from kcl.compiler.schemas import Lazy, Unordered, Writer
 from kcl.compiler.setters import Setter, may_hold_instances
 from kcl.compiler.source import CodeOf, compiled
@@ -25,7 +26,7 @@ from kcl.evaluator.layouts import Rebuild
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.schema_lowering import literal_default
 from kcl.evaluator.schemas import SchemaType
-from kcl.evaluator.value import OVERRIDE, UNDEFINED
+from kcl.evaluator.value import UNDEFINED
 from kcl.syntax import ast
 
 _HEAD = "def rebuild(schema, left, config, origin):"
@@ -58,7 +59,7 @@ class _Changes(Writer):
             return False
         for level in self.layout.levels:
             node = level.schema.node
-            if node.params or level.body.decorators or not all(map(_is_plain, node.body)):
+            if node.params or level.body.decorators or not all(map(is_plain, node.body)):
                 return False
         return len(self._taken) > 0
 
@@ -80,7 +81,7 @@ class _Changes(Writer):
         with source.tried():
             self._made("left.args", "left.kwargs")
             source.line("instance.update(left)")
-            source.line("instance.sites = places = dict(left.sites or ())")
+            source.line("instance.sites = places = left.sites")
             for name in self._taken:
                 if name in self._read_names():
                     source.line(
@@ -122,22 +123,17 @@ class _Changes(Writer):
         computed = [name for name in self.setters if name in self._computed]
         entries = ", ".join(f"{name!r}: {self._value(name)}" for name in computed)
         sites = ", ".join(f"{name!r}: {self._sites(name)}" for name in computed)
-        source.line(f"instance.update({{{entries}}}); places.update({{{sites}}})")
-        source.line("operators = dict(left.operators or ())")
-        undefined = source.constant(UNDEFINED)
-        for name in computed:
-            if name not in self._changed:
-                source.line(f"if {self._value(name)} is {undefined}: operators.pop({name!r}, None)")
-                source.line(f"else: operators[{name!r}] = {OVERRIDE}")
-        source.line("operators.update(config.operators)")
-        source.line("instance.operators = operators")
+        source.line(f"instance.update({{{entries}}})")
+        whole = f"{{**(left.sites or {{}}), {sites}}}"
+        shared = self.expressions.shared_sites(whole, ["places", *map(self._sites, computed)])
+        source.line(f"instance.sites = {shared}")
+        defaults = [name for name in computed if name not in self._changed]
+        unset = "".join(f"{self._value(name)} is {source.constant(UNDEFINED)}, " for name in defaults)
+        key = source.assign(f"(left.operators, instance.config_keys, {unset})")
+        last = source.constant(values.LastChangedOperators(defaults))
+        source.line(f"if {last}.of != {key}: {last}.settle({key})")
+        source.line(f"instance.operators = {last}.operators")
 
     def _require(self) -> None:
         held = [f"instance[{name!r}]" for name, setters in self.setters.items() if may_hold_instances(setters)]
         self._require_all(self.layout.certain, held, frozenset())
-
-
-def _is_plain(statement: ast.Stmt) -> bool:
-    if isinstance(statement, ast.ExprStmt):
-        return isinstance(statement.value, (ast.Str, ast.Constant))
-    return isinstance(statement, ast.SchemaAttr) and statement.op is not ast.AugOp.BIT_OR

@@ -42,6 +42,7 @@ from kcl.compiler import values
 from kcl.compiler.attributes import Attributes
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
+from kcl.compiler.pure import is_function
 from kcl.compiler.setters import (
     Setter,
     decorators,
@@ -182,6 +183,7 @@ class Writer:
         self._end()
         build = source.function("build", _HEAD, self.schema.package, self.schema.name, code_of)
         self.layout.certain = frozenset(self._certain)
+        self.layout.is_function = not self._dynamic and is_function(self.layout, self.setters)
         return build
 
     def _begin(self) -> None:
@@ -506,21 +508,25 @@ class Writer:
         elif names:
             source.line(f"places.update({{{sites}}})")
         chosen = [name for name in self.layout.setters if self._simple.get(name) is not UNDEFINED]
+        unsure = [name for name in names if name not in self._certain]
+        if self.layout.index_signature is None:
+            unset = "".join(f"{self._value(name)} is {undefined}, " for name in unsure)
+            key = source.assign(f"(instance.config_keys, config.operators, {unset})")
+            last = source.constant(values.LastOperators(dict.fromkeys(chosen, OVERRIDE), unsure, self.layout.setters))
+            source.line(f"if {last}.of != {key}: {last}.settle({key}, config)")
+            source.line(f"instance.operators = {last}.operators")
+            return
         source.line(f"operators = {source.constant(dict.fromkeys(chosen, OVERRIDE))}.copy()")
-        for name in names:
-            if name not in self._certain:
-                source.line(f"if {self._value(name)} is {undefined}: del operators[{name!r}]")
+        for name in unsure:
+            source.line(f"if {self._value(name)} is {undefined}: del operators[{name!r}]")
         source.line("extra = None")
         settle = source.constant(values.settle_operators)
         with source.block("if config:"):
             setters = source.constant(self.layout.setters)
             source.line(f"extra = {settle}(operators, config, {setters})")
         source.line("instance.operators = operators or None")
-        if self.layout.index_signature is not None:
-            self.publish(())
-            source.line("if extra: schema.add_extra(frame, extra)")
-        else:
-            source.line(f"if extra: raise {source.constant(StartOver)}")
+        self.publish(())
+        source.line("if extra: schema.add_extra(frame, extra)")
 
     def _give_sites(self, names: list[str], sites: str) -> None:
         """Lines that give an instance its sites; mostly they are those of the instance before."""

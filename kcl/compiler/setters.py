@@ -123,13 +123,20 @@ def shows(node: ast.Node | None, module: ModuleContext, attributes: Container[st
 def _is_silent(call: ast.Call, module: ModuleContext, attributes: Container[str]) -> bool:
     """Whether what is called is surely a function of the library that only answers."""
     match call.func:
-        case ast.Name(id=name) if name in _SILENT:
-            return name not in attributes and name not in module.scope.setters and name not in module.scope.types
-        case ast.Selector(value=ast.Name(id=head)) if head in module.imports and head not in attributes:
-            imported = module.imports[head]
-            return imported.kind is ImportKind.SYSTEM and imported.package in _SILENT_MODULES
+        case ast.Name(id=name) if name not in module.imports:
+            return name not in attributes and is_silent_name(name, module)
+        case ast.Selector(value=ast.Name(id=head)) if head in module.imports:
+            return head not in attributes and is_silent_name(head, module)
         case _:
             return False
+
+
+def is_silent_name(name: str, module: ModuleContext) -> bool:
+    """Whether a name outside of a schema is that of a function, or a module of the library, that only answers."""
+    if name in module.imports:
+        imported = module.imports[name]
+        return imported.kind is ImportKind.SYSTEM and imported.package in _SILENT_MODULES
+    return name in _SILENT and name not in module.scope.setters and name not in module.scope.types
 
 
 def _showing(module: ModuleContext, path: str) -> frozenset[str]:

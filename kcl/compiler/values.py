@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 from kcl.diagnostics import Span
 from kcl.evaluator.functions import Lambda
@@ -81,6 +82,60 @@ class LastSites:
     def __init__(self) -> None:
         self.key: object = None
         self.sites: dict[str, Sites] | list[Sites] = {}
+
+
+class LastOperators:
+    """The operators of the instance that one place in generated code made the last time, which nobody changes.
+
+    They follow from what they are `of`: the keys of the configuration, its operators, and which of the attributes
+    `unsure` are Undefined. `chosen` are the operators while nothing is configured.
+    """
+
+    __slots__ = ("_chosen", "_names", "_unsure", "of", "operators")
+
+    def __init__(self, chosen: Mapping[str, int], unsure: Sequence[str], names: Container[str]) -> None:
+        self._chosen, self._unsure, self._names = chosen, unsure, names
+        self.of: object = None
+        self.operators: dict[str, int] | None = None
+
+    def settle(self, of: tuple[Any, ...], config: KDict) -> None:
+        """Makes them those of what `of` says. Starts over if `config` has a key that is no attribute."""
+        _, given, *unset = of
+        operators = dict(self._chosen)
+        for name, is_unset in zip(self._unsure, unset, strict=True):
+            if is_unset:
+                del operators[name]
+        if settle_operators(operators, config, self._names):
+            raise StartOver
+        self.of = (of[0], given and dict(given), *unset)  # whose they are may go on changing them
+        self.operators = operators or None
+
+
+class LastChangedOperators:
+    """The same for an instance that is made of another, whose operators come first in what they are `of`.
+
+    Then come the keys of the configuration, all of which override, and which `computed` attributes are Undefined.
+    """
+
+    __slots__ = ("_computed", "of", "operators")
+
+    def __init__(self, computed: Sequence[str]) -> None:
+        self._computed = computed
+        self.of: object = None
+        self.operators: dict[str, int] = {}
+
+    def settle(self, of: tuple[Any, ...]) -> None:
+        """Makes them those of what `of` says."""
+        before, keys, *unset = of
+        operators = dict(before or ())
+        for name, is_unset in zip(self._computed, unset, strict=True):
+            if is_unset:
+                operators.pop(name, None)
+            else:
+                operators[name] = OVERRIDE
+        operators.update(dict.fromkeys(keys, OVERRIDE))
+        self.of = of
+        self.operators = operators
 
 
 def settle_operators(operators: dict[str, int], config: KDict, names: Container[str]) -> list[str]:

@@ -86,6 +86,8 @@ class SchemaLayout:
     """How many instances were made so far, or TRIED."""
     certain: frozenset[str] = frozenset()
     """Attributes that are never None or Undefined, as far as `build` knows."""
+    is_function: bool = False
+    """Whether `build` is known to make nothing but what follows from the configuration, and to do nothing else."""
     rebuilds: dict[tuple[str, ...], int | Rebuild | None] = field(default_factory=dict)
     """By the keys that a union changes, code that makes an instance of another; or how many unions there were."""
 

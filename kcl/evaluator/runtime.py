@@ -17,7 +17,7 @@ from kcl.evaluator.observing import Observation
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.scopes import PackageScope
-from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
+from kcl.evaluator.value import KDict, Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import Import, Imported, Module, Package, Program
 from kcl.memo.queries import Memo, Query, Request
 from kcl.records import dataclass, field, replace
@@ -105,6 +105,17 @@ _MAY_ASK: Final = Query("may ask for instances", _may_ask, lives_with_key=True)
 _ASK_FOR_INSTANCES: Final = Query("imported packages may ask for instances", _ask_for_instances, lives_with_key=True)
 
 
+@dataclass(slots=True)
+class Remembered:
+    """An instance, what it was made of and where; `is_proven` says that it was found to lack nothing then."""
+
+    left: object
+    right: KDict
+    origin: Span | None
+    made: SchemaInstance
+    is_proven: bool
+
+
 class Runtime:
     """The state of one evaluation. `origin` holds the sites of the value a tracked expression has just produced."""
 
@@ -152,6 +163,8 @@ class Runtime:
         self.schema_depth = 0
         self.schema_expression_depth = 0
         self.instances: dict[int, list[tuple[str, SchemaInstance]]] = defaultdict(list)
+        self.made: dict[tuple[int, int, int], Remembered] = {}
+        """Instances that may stand wherever the same is made again, see `SchemaType.made_before`."""
         self.printed: list[str] = []
         self.stated: list[tuple[ast.ExprStmt, Where, Value]] = []
         """The expression statements of the main package that have been run, and their values."""

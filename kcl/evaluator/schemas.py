@@ -13,7 +13,17 @@ from typing import Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
 from kcl.evaluator.layouts import Build, CompiledBody, IndexSignatureCode, Level, Rebuild, SchemaFrame, SchemaLayout
-from kcl.evaluator.runtime import TRIED, CodeKind, ModuleContext, Runtime, Where, evaluation_error, on_the_way
+from kcl.evaluator.runtime import (
+    MOST_NESTED_CALLS,
+    TRIED,
+    CodeKind,
+    ModuleContext,
+    Remembered,
+    Runtime,
+    Where,
+    evaluation_error,
+    on_the_way,
+)
 from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.scopes import Setter
 from kcl.evaluator.type_lowering import find_schema
@@ -36,6 +46,10 @@ from kcl.syntax import ast
 
 _MOST_CHANGES: Final = 16
 """Sets of keys for which one schema gets code of its own."""
+_MOST_MADE: Final = 64
+"""Instances that are remembered for who makes the same again."""
+_ANEW: Final = 0
+"""How `constant` makes instances; unions say theirs."""
 
 
 class SchemaType:
@@ -251,6 +265,41 @@ class SchemaType:
                 return code(self, left, config, origin)
         return self.rebuild(config, left.args, left.kwargs, origin)
 
+    # --- Instances that are made once ---
+
+    def constant(self, config: KDict, origin: Span | None) -> SchemaInstance:
+        """`rebuild` of a configuration that is the same object each time."""
+        made = self.made_before(self, config, _ANEW, origin)
+        if made is None:
+            made = self.rebuild(config, (), {}, origin)
+            self.remember(self, config, _ANEW, origin, made)
+        return made
+
+    def made_before(self, left: object, right: KDict, how: int, origin: Span | None) -> SchemaInstance | None:
+        """What was made of the same two the last time, by the same rules (`how`) and at the same place.
+
+        None where that is not known, and where somebody could tell: `instances()` counts each instance.
+        """
+        layout = self._layout
+        if layout is None or not layout.is_function:
+            return None
+        runtime = self.module.runtime
+        known = runtime.made.get((id(left), id(right), how))
+        if known is None or known.origin != origin or runtime.depth >= MOST_NESTED_CALLS:
+            return None
+        if _proves(runtime) and not known.is_proven:
+            return None  # made inside of another the first time, and never asked whether it lacks something
+        return known.made
+
+    def remember(self, left: object, right: KDict, how: int, origin: Span | None, made: SchemaInstance) -> None:
+        """Keeps what was made of two for `made_before`; both stay as they are, as all values do."""
+        runtime = self.module.runtime
+        if self.layout.is_function and runtime.compiling is not None and not runtime.records_instances:
+            if _SCALARS.issuperset(map(type, right.values())):  # else what is inside may be more than a function
+                if len(runtime.made) >= _MOST_MADE:
+                    runtime.made.clear()
+                runtime.made[id(left), id(right), how] = Remembered(left, right, origin, made, _proves(runtime))
+
     def _on_the_way(self, problem: KclError, args: Sequence[Value], origin: Span | None) -> KclError:
         given = [(arg.origin, f"from this {arg.schema.name}") for arg in args if isinstance(arg, SchemaInstance)]
         return on_the_way(problem, [(origin, f"while building this {self.name}"), *given])
@@ -398,6 +447,11 @@ def attribute_type(frame: SchemaFrame, name: str) -> RuntimeType | None:
     """The declared type that holds where a setter of the attribute is running."""
     types = frame.layout.types.get(name)
     return types[frame.running(name)] if types else None
+
+
+def _proves(runtime: Runtime) -> bool:
+    """Whether an instance that is made now has to have all that is required."""
+    return runtime.schema_depth < 1 and runtime.schema_expression_depth <= 1
 
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None), type(UNDEFINED)})

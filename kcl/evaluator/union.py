@@ -195,6 +195,16 @@ def _unite_lists(left: Value, right: Value, rules: int, origin: Span | None) -> 
 
 
 def _unite_instances(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
+    if isinstance(left, SchemaInstance) and not isinstance(right, SchemaInstance):
+        known = left.schema.made_before(left, right, rules, origin)
+        if known is None:
+            known = _united_instances(left, right, rules, origin)
+            left.schema.remember(left, right, rules, origin, known)
+        return known
+    return _united_instances(left, right, rules, origin)
+
+
+def _united_instances(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
     # What else an instance has are its defaults, which are computed again; those that the right side names count.
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
     keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))

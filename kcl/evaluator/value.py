@@ -170,6 +170,12 @@ class SchemaDescription(Protocol):
     ) -> Value:
         """The same from what `left` was given, with `changed` keys."""
 
+    def made_before(self, left: object, right: KDict, how: int, origin: Span | None) -> Value | None:
+        """The instance that was made of the same two before, where that is as good as another."""
+
+    def remember(self, left: object, right: KDict, how: int, origin: Span | None, made: Value) -> None:
+        """To be told of an instance that was made of two."""
+
 
 @dataclass(frozen=True, slots=True)
 class NumberMultiplier:
