@@ -10,6 +10,7 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path:
     if sys.path[0] != __file__.rpartition("/")[0].rpartition("/")[0]:
         del sys.path[0]
 
+import gc
 import os
 
 from kcl.cache.runs import failed, key_of, look_up
@@ -102,6 +103,8 @@ def process() -> "NoReturn":
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = _NOBODY_READS
         sys.exit(status)
+    # What is loaded for one run stays until its end: looking for garbage among it, while it is loaded, finds none.
+    gc.set_threshold(200_000, 50, 50)
     status = main()
     try:
         sys.stdout.flush()
