@@ -269,4 +269,5 @@ def _adopt(
         output.talk(line(f"{stack.name} with this: ", diff.drift_line(after.diff, output.glyphs)))
     if not look.is_certain or not after.is_certain:
         return ExitCode.DIFF_FAILED
-    return ExitCode.DIFFERENT if after.has_drifted else ExitCode.OK
+    # what an edit for another field moved as well is the configuration's doing by now, and was not taken over
+    return ExitCode.DIFFERENT if after.has_drifted or adoption.left else ExitCode.OK

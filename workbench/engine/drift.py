@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from kcl.records import dataclass, replace
-from runtimes.base import Address, FieldPath, ResourceId
+from runtimes.base import Address, FieldPath, ResourceId, format_path
 from workbench.engine.changes import Change, FieldChange, Op, StackDiff
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.diff import same
+from workbench.engine.edit_reach import Field, besides
 from workbench.engine.errors import EditFailed
 from workbench.engine.events import Action
-from workbench.engine.field_edit import set_field
+from workbench.engine.field_edit import is_same, set_field
+from workbench.engine.fields import find
 from workbench.engine.plan import Guard, Plan
+from workbench.engine.spec import Spec
 from workbench.engine.whatif import WhatIf
 from workbench.project import StackPath
 
@@ -161,18 +165,25 @@ class NotAdopted:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """`edits` make the source say what is live, where one value of it can; `left` are the fields that stay drifted."""
+    """`edits` make the source say what is live, where one value of it can; `left` are the fields that stay drifted.
+
+    `besides` are other fields of the stack that the edits change: they had not drifted, and an apply would change them.
+    """
 
     edits: WhatIf
     adopted: tuple[Adopted, ...] = ()
     left: tuple[NotAdopted, ...] = ()
+    besides: tuple[Field, ...] = ()
 
 
 async def adopt(edits: WhatIf, compile_: Compile, found: StackDiff) -> Adoption:
     """Takes over what others changed live, as edits of the lines that set these fields.
 
-    Each edit is checked by compiling what it makes. Raises as `compile_` does on the source as it is.
+    Each edit is checked by compiling what it makes: one that takes another of these fields away again, as the same line
+    sets both, is not made. Raises as `compile_` does on the source as it is.
     """
+    before = (await compile_(edits.inputs)).spec
+    wanted: dict[Field, Any] = {}
     adopted: list[Adopted] = []
     left: list[NotAdopted] = []
     for (id_, path), changed in _by_field(found).items():
@@ -183,14 +194,31 @@ async def adopt(edits: WhatIf, compile_: Compile, found: StackDiff) -> Adoption:
         field = next(iter(changed.values()))
         assert field is not None
         try:
-            edits = await set_field(edits, compile_, id_, path, field.before)
+            edited = await set_field(edits, compile_, id_, path, field.before)
         except EditFailed as error:
             left.append(NotAdopted(id_, path, clusters, f"{error.message}: {error.hint}" if error.hint else str(error)))
             continue
+        if lost := _lost((await compile_(edited.inputs)).spec, wanted):
+            other = f"{format_path(lost[1])} of {lost[0]}"
+            left.append(
+                NotAdopted(id_, path, clusters, f"its line sets {other} too, which is otherwise: edit the source")
+            )
+            continue
+        edits, wanted[id_, path] = edited, field.before
         place = field.source[0].relative_to(edits.root) if field.source else ""
         everywhere = (each.address.cluster for each in found.changes if each.address.id == id_)
         adopted.append(Adopted(id_, path, place, clusters, tuple(each for each in everywhere if each not in clusters)))
-    return Adoption(edits, tuple(adopted), tuple(left))
+    reached = besides(before, (await compile_(edits.inputs)).spec, wanted) if adopted else ()
+    return Adoption(edits, tuple(adopted), tuple(left), reached)
+
+
+def _lost(spec: Spec, wanted: Mapping[Field, Any]) -> Field | None:
+    """Returns the first field that does not have its value, None if all have."""
+    for (id_, path), value in wanted.items():
+        resource = spec.get(id_)
+        if resource is None or not is_same(find(resource.attributes, path), value):
+            return id_, path
+    return None
 
 
 def _by_field(found: StackDiff) -> dict[tuple[ResourceId, FieldPath], dict[str, FieldChange | None]]:

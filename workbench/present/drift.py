@@ -36,6 +36,9 @@ def remark_lines(look: StackDrift, glyphs: Glyphs) -> Iterator[Line]:
         yield from errors.lines(look.failure, glyphs)
 
 
+_MOST_BESIDES = 10
+
+
 def unsaid(lines: Iterable[Line], said: set[tuple[str, ...]], glyphs: Glyphs) -> Iterator[Line]:
     """Leaves out what was said of another stack word for word, and says how much that is.
 
@@ -161,6 +164,11 @@ def adoption_lines(adoption: Adoption, shared: Sequence[str], glyphs: Glyphs) ->
     for left in adoption.left:
         what = f" {format_path(left.path)}" if left.path else ""
         yield line(Span(f"{glyphs.unknown} ", Tone.WARN), f"{left.id}{what} in {', '.join(left.clusters)}: {left.why}")
+    for id_, path in adoption.besides[:_MOST_BESIDES]:
+        what = f"{id_} {format_path(path)}" if path else f"{id_} as a whole"
+        yield line(Span(f"{glyphs.finding} an apply would change {what} too: the same line sets it", Tone.WARN))
+    if (more := len(adoption.besides) - _MOST_BESIDES) > 0:
+        yield line(Span(f"{glyphs.finding} and {counted(more, 'field')} more of the stack", Tone.WARN))
     if shared:
         yield line(
             Span(f"{glyphs.finding} the edited files are read by other stacks too: {', '.join(shared)}", Tone.WARN)

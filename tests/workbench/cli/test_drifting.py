@@ -163,6 +163,36 @@ async def test_what_one_cluster_has_would_reach_the_other_and_other_stacks(relea
     assert shown.code == ExitCode.OK
 
 
+async def test_of_two_fields_that_one_line_sets_only_one_is_taken_over(released: Place) -> None:
+    """Both were said to be taken over, nothing to be left: and the edit gave one of them what the other has."""
+    base = released.root / "web/base/base.k"
+    text = (
+        base.read_text()
+        .replace('{COLOUR = "red"}', "{COLOUR = _colour}")
+        .replace("front: ", '_colour = "red"\nfront: ')
+    )
+    base.write_text(text + text[text.index("front: ") :].replace("front", "back"))
+    await released.released("web/dev")
+
+    def live(name: str, value: str) -> None:
+        body = {"data": {"COLOUR": value}}
+        released.sandbox.clusters[0].patch("configmaps", "web-dev", name, body, "merge", manager="kubectl-edit")
+
+    live("front", "grey")
+    shown = await released("drift", "web/dev", "--adopt")
+    assert shown.code == ExitCode.OK, shown.text
+    assert "an apply would change v1:ConfigMap:web-dev:back data.COLOUR too: the same line sets it" in shown.err
+    live("back", "blue")
+    shown = await released("drift", "web/dev", "--adopt")
+    assert shown.code == ExitCode.DIFFERENT, shown.text
+    taken = [line for line in shown.out.splitlines() if line.startswith("+_colour")]
+    assert taken in (['+_colour = "grey"'], ['+_colour = "blue"']), shown.out
+    assert shown.err.count("its line sets data.COLOUR of v1:ConfigMap:web-dev:") == 1, shown.err
+    live("back", "grey")
+    shown = await released("drift", "web/dev", "--adopt")
+    assert shown.code == ExitCode.OK and "an apply would change" not in shown.err, shown.text
+
+
 async def test_what_cannot_be_taken_over_stays_and_is_said(released: Place) -> None:
     cluster = released.sandbox.clusters[0]
 
