@@ -310,10 +310,10 @@ def _quoted(text: str) -> str:
     return text
 
 
-def is_missed(spec: Spec, expected: Iterable[FieldSet]) -> bool:
-    """Whether one of the fields does not have its value in a Spec."""
+def missed(spec: Spec, expected: Iterable[FieldSet]) -> FieldSet | None:
+    """Returns the first field that does not have its value in a Spec, None where all have."""
     for each in expected:
         resource = spec.get(each.id)
         if resource is None or not is_same(find(resource.attributes, each.path), each.after):
-            return True
-    return False
+            return each
+    return None

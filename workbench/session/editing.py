@@ -37,8 +37,10 @@ class Editing(Changing):
         `resource` is an id or Kind/name, `values` texts by paths, None for a field to take away.
         Raises `EditFailed` where one of them can't be had.
         """
+        from runtimes.base import format_path
+        from workbench.engine.errors import EditFailed
         from workbench.engine.setting import Where as Places
-        from workbench.engine.setting import assign
+        from workbench.engine.setting import assign, missed
         from workbench.present import explain, paths
 
         edits = self.whatif(stack, inputs)
@@ -55,6 +57,12 @@ class Editing(Changing):
                 where or Places.AUTO,
             )
             done.append(one)
+        if len(done) > 1 and (lost := missed((await self.compile(stack, edits.inputs)).spec, done)) is not None:
+            raise EditFailed(
+                f"{format_path(lost.path)} would not keep its value: one line sets it and another of these fields",
+                where=lost.place,
+                hint="give both one value, or edit the file instead",
+            )
         return edits, tuple(done)
 
     def leave_to_others(
@@ -154,11 +162,11 @@ class Editing(Changing):
         nothing of the stack may be written.
         """
         from workbench.engine.errors import EditFailed
-        from workbench.engine.setting import is_missed
+        from workbench.engine.setting import missed
 
         self.write_files(stack, edits)
         try:
-            is_wrong = is_missed((await self.compile(stack, edits.base)).spec, expected)
+            is_wrong = missed((await self.compile(stack, edits.base)).spec, expected) is not None
         except BaseException:
             edits.restore()
             raise

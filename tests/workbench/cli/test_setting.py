@@ -164,6 +164,20 @@ def test_an_edit_that_breaks_another_stack_is_refused(wb: Wb, root: Path) -> Non
     assert ended.code == 0 and base.read_text() == before, ended.text
 
 
+def test_two_fields_that_one_line_sets_do_not_get_two_values(wb: Wb, root: Path) -> None:
+    """The second undid the first: a dry run showed both, and the write was refused as somebody else's doing."""
+    base = root / "web/base/base.k"
+    text = base.read_text().replace('{COLOUR = "red"}', "{COLOUR = _colour, SHADE = _colour}")
+    base.write_text(text.replace("front: ", '_colour = "red"\nfront: '))
+    before = base.read_text()
+    for way in ("--dry-run", "--yes"):
+        ended = wb("set", "web/dev", "ConfigMap/front", "data.COLOUR=blue", "data.SHADE=grey", way)
+        assert ended.code == 1 and "would not keep its value" in ended.err, ended.text
+        assert base.read_text() == before
+    ended = wb("set", "web/dev", "ConfigMap/front", "data.COLOUR=blue", "data.SHADE=blue", "--yes")
+    assert ended.code == 0 and '_colour = "blue"' in base.read_text(), ended.text
+
+
 async def test_files_are_as_before_where_the_disk_does_not_prove_it(root: Path, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "state", tmp_path / "state", user="ann", host="box")
     async with Session.open(root, settings=settings) as session:
