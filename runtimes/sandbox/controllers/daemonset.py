@@ -71,7 +71,7 @@ class DaemonSets(Controller):
         """Its pods, oldest first, by the node they are on or meant for; those that ended and are going do not count."""
         pods = claim(self.hands, "pods", daemon_set, self.hands.all("pods", daemon_set["metadata"]["namespace"]))
         found: dict[str, list[Object]] = defaultdict(list)
-        for pod in sorted(pods, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])):
+        for pod in sorted(pods, key=_seniority):
             if not (is_finished(pod) and is_going(pod)):
                 found[_node_of(pod)].append(pod)
         return found
@@ -91,7 +91,8 @@ class DaemonSets(Controller):
                     else:
                         self.event(daemon_set, "Normal", "SucceededDaemonPod", f"{text}, will try to delete it")
                     self._delete(daemon_set, pod)
-            if runs and not pods:
+            waits = pods if not _surges(daemon_set) else [pod for pod in pods if not is_going(pod)]
+            if runs and not waits:
                 try:
                     self._make(daemon_set, name, digest)
                 except ApiError as error:
@@ -107,8 +108,7 @@ class DaemonSets(Controller):
     def _surplus(self, daemon_set: Object, pods: list[Object], digest: str) -> list[Object]:
         """All but the oldest; while surging, all but the oldest of each revision."""
         staying = [pod for pod in pods if not is_going(pod)]
-        rolling = (daemon_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
-        if rolling.get("maxSurge", 0) in (0, "0%"):
+        if not _surges(daemon_set):
             return staying[1:]
         new = [pod for pod in staying if labels_of(pod).get(HASH) == digest]
         old = [pod for pod in staying if labels_of(pod).get(HASH) != digest]
@@ -132,8 +132,8 @@ class DaemonSets(Controller):
             missing += not any(self._is_up(daemon_set, pod) for pod in new)
             if old and not new:
                 idle.append(old[0])
-            elif old and new and self._is_up(daemon_set, new[0]):
-                idle.append(old[0])  # its successor has surged and serves
+            elif old and new and (self._is_up(daemon_set, new[0]) or not is_ready(old[0])):
+                idle.append(old[0])  # its successor has surged and serves, or it serves no longer itself
         if surge:
             for pod in serving[: max(surge - missing, 0)]:
                 self._make(daemon_set, _node_of(pod), digest)
@@ -195,6 +195,19 @@ class DaemonSets(Controller):
         running = [pod for pods in by_node.values() for pod in pods if is_ready(pod)]
         if min_ready and not all(is_available(pod, min_ready, now) for pod in running):
             self.enqueue(key_of(daemon_set), after=min_ready)
+
+
+def _seniority(pod: Object) -> tuple[str, int, str]:
+    """Of one second, the pod of the earlier template is the older one."""
+    generation = labels_of(pod).get(GENERATION, "")
+    metadata = pod["metadata"]
+    return metadata["creationTimestamp"], int(generation) if generation.isdecimal() else 0, metadata["name"]
+
+
+def _surges(daemon_set: Object) -> bool:
+    """Whether a node may have two of its pods, so that one need not be gone before the next one comes."""
+    rolling = (daemon_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return rolling.get("maxSurge", 0) not in (0, "0%")
 
 
 def _node_of(pod: Object) -> str:

@@ -67,6 +67,18 @@ def test_a_surge_goes_on_once_the_new_pods_were_ready_long_enough(world: World) 
     assert {pod["spec"]["containers"][0]["image"] for pod in world.pods()} == {"web:2"}
 
 
+def test_a_surging_set_does_not_wait_for_a_pod_to_be_gone(world: World) -> None:
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    spec = {"selector": SELECTOR, "template": template("web:1-hang"), "updateStrategy": rolling}
+    world.create("daemonsets.apps", {"metadata": {"name": "web"}, "spec": spec})
+    world.pass_seconds(10)
+    pods = world.pods()
+    world.cluster.delete("pods", "default", pods[0]["metadata"]["name"])
+    world.pass_seconds(5)
+    staying = [pod for pod in world.pods() if not pod["metadata"].get("deletionTimestamp")]
+    assert len(staying) == len(pods) and len(world.pods()) == len(pods) + 1
+
+
 def test_a_pod_of_two_budgets_is_told_and_not_evicted(world: World) -> None:
     world.create(
         "replicasets.apps", {"metadata": {"name": "web"}, "spec": {"selector": SELECTOR, "template": template()}}
