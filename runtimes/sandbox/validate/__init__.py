@@ -23,13 +23,13 @@ from runtimes.sandbox.validate import (
     job_status,
     jobs,
     meta,
-    names,
     others,
     persistent_volumes,
     pod_parts,
     pod_status,
     pods,
     service_changes,
+    statuses,
     warn,
     webhooks,
     workloads,
@@ -115,53 +115,29 @@ RBAC = "rbac.authorization.k8s.io"
 _BINDING = "full full meta change"
 
 
-def _quota_status(causes: Causes, quota: Object) -> None:
-    for field in ("hard", "used"):
-        core.quota_amounts(causes, (quota.get("status") or {}).get(field) or {}, f"status.{field}")
-
-
-def _ingress_status(causes: Causes, ingress: Object) -> None:
-    balancer = (ingress.get("status") or {}).get("loadBalancer") or {}
-    for index, each in enumerate(balancer.get("ingress") or []):
-        address = each.get("ip") or ""
-        if address:
-            causes.invalid_each(f"status.loadBalancer.ingress[{index}].ip", address, names.ip_address(address))
-
-
-def _service_status(causes: Causes, service: Object) -> None:
-    balancer = (service.get("status") or {}).get("loadBalancer") or {}
-    if balancer.get("ingress") and (service.get("spec") or {}).get("type") != "LoadBalancer":
-        causes.forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")
-
-
-def _namespace_status(causes: Causes, namespace: Object) -> None:
-    phase = (namespace.get("status") or {}).get("phase")
-    is_marked = bool((namespace.get("metadata") or {}).get("deletionTimestamp"))
-    wanted = "Terminating" if is_marked else "Active"
-    if phase != wanted:
-        state = "is not" if is_marked else "is"
-        causes.invalid("status.Phase", phase or "", f"may only be '{wanted}' if `deletionTimestamp` {state} empty")
-
-
 RULES: dict[tuple[str, str], Rules] = {
     ("", "Pod"): Rules(_pod, _pod_change, status_change=pod_status.pod_status),
-    ("", "Service"): Rules(core.service, service_changes.service_update, name=SERVICE_NAME, status=_service_status),
+    ("", "Service"): Rules(core.service, service_changes.service_update, name=SERVICE_NAME, status=statuses.service),
     ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, on_update="meta change full"),
     ("", "Secret"): Rules(core.secret, core.secret_update, on_update="meta change full"),
     ("", "Namespace"): Rules(
-        core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta", status=_namespace_status
+        core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta", status=statuses.namespace
     ),
-    ("", "Node"): Rules(core.node, core.node_update, namespaced=False, on_update="full meta change"),
+    ("", "Node"): Rules(
+        core.node, core.node_update, namespaced=False, on_update="full meta change", status=statuses.node
+    ),
     ("", "PersistentVolume"): Rules(
         persistent_volumes.persistent_volume,
         persistent_volumes.persistent_volume_update,
         namespaced=False,
         on_update="full full change",
     ),
-    ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update, on_update="full meta full change"),
+    ("", "PersistentVolumeClaim"): Rules(
+        core.claim, core.claim_update, on_update="full meta full change", status=statuses.claim
+    ),
     ("", "LimitRange"): Rules(core.limit_range, on_update="full"),
     ("", "ResourceQuota"): Rules(
-        core.resource_quota, core.resource_quota_update, on_update="meta check change", status=_quota_status
+        core.resource_quota, core.resource_quota_update, on_update="meta check change", status=statuses.quota
     ),
     ("", "ServiceAccount"): Rules(on_update="meta full"),
     ("", "Endpoints"): Rules(core.endpoints, on_update="meta full"),
@@ -192,11 +168,11 @@ RULES: dict[tuple[str, str], Rules] = {
         workloads.disruption_budget,
         name=segment_name,
         on_update="check",
-        status=workloads.disruption_budget_status,
+        status=statuses.budget,
         own_finalizers=False,
     ),
     ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, on_update="full meta check"),
-    ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full", status=_ingress_status),
+    ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full", status=statuses.ingress),
     ("networking.k8s.io", "IngressClass"): Rules(
         others.ingress_class, others.ingress_class_update, namespaced=False, on_update="meta change full"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtimes.sandbox.validate import job_policies
 from runtimes.sandbox.validate.causes import Causes, Object
 
 _COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
@@ -91,6 +92,11 @@ def _indexes(causes: Causes, job: Object, status: Object) -> None:
     if done and spec.get("completionMode") != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
         causes.invalid("status.completedIndexes", done, text)
+    elif done:
+        try:
+            job_policies.count_indexes(done, spec.get("completions") or 0)
+        except ValueError as error:
+            causes.invalid("status.completedIndexes", done, f"error parsing completedIndexes: {error}")
     if failed is not None and spec.get("backoffLimitPerIndex") is None:
         text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         causes.invalid("status.failedIndexes", failed, text)

@@ -221,8 +221,8 @@ def cidr(value: str) -> list[str]:
 
 
 def _start(name: str) -> str:
-    """The start of a generated name, as if it were whole: it may end in `-`."""
-    return name[:-1] + "a" if len(name) > 1 and name.endswith("-") else name
+    """The start of a generated name, as if it were whole: it may end in `-`, and the letter before is not looked at."""
+    return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
 
 def named_by(check: Callable[[str], list[str]]) -> NameCheck:

@@ -299,11 +299,6 @@ def controller_status(causes: Causes, obj: Object) -> None:
     _status_counts(causes, obj, (*counts, "observedGeneration"), "fullyLabeled")
 
 
-def disruption_budget_status(causes: Causes, obj: Object) -> None:
-    for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
-        causes.nonnegative(f"status.{name}", (obj.get("status") or {}).get(name))
-
-
 def _available(causes: Causes, status: Object, text: str) -> None:
     available = status.get("availableReplicas", 0)
     if available > status.get("readyReplicas", 0):
