@@ -110,7 +110,7 @@ class Connection:
         acting = next((value for name, value in self.impersonate if name == "Impersonate-User"), "")
         user = f"{self.user} for {acting}" if acting else self.user
         shown, authority = self.endpoint.shown, self.endpoint.authority
-        return ClusterIdentity(self.context, shown, user, authority=authority, unknown="it was not asked")
+        return ClusterIdentity(self.context, shown, user, authority=authority, unknown="it was not queried")
 
 
 MayName = Callable[[Path, Path], bool]
@@ -160,7 +160,7 @@ class Kubeconfig:
         server = str(self._clusters[cluster][0].get("server") or "")
         self._check_address(cluster, server)
         shown = Endpoint(server.rstrip("/")).shown
-        return ClusterIdentity(context or self.current_context, shown, user, unknown="it was not asked")
+        return ClusterIdentity(context or self.current_context, shown, user, unknown="it was not queried")
 
     def connection(self, context: str | None = None) -> Connection:
         """Resolves a context by name; None means the current one."""

@@ -35,8 +35,9 @@ from runtimes.base import (
     Survey,
     SurveyRequest,
     WorkloadRef,
+    label_selectors,
 )
-from runtimes.kubernetes import health, label_selectors
+from runtimes.kubernetes import health
 from runtimes.kubernetes.client import Client, Object
 from runtimes.kubernetes.health.pod import containers, hopeless, is_ready
 from runtimes.kubernetes.informer import Informer

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from kcl.records import dataclass
-from runtimes.base import KubernetesId, NotThere, RuntimeFailure
+from runtimes.base import KubernetesId, NotThere, RuntimeFailure, label_selectors
 from runtimes.base.relations import Presence, Related, Relations
-from runtimes.kubernetes import label_selectors
 from runtimes.kubernetes.client import Client, Object
 from runtimes.kubernetes.objects import (
     group_of,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kcl.records import dataclass
+from runtimes.base import label_selectors
 from runtimes.sandbox.cel import checking
 from runtimes.sandbox.cel.evaluation import Budget, OutOfBudget, evaluate
 from runtimes.sandbox.cel.syntax import CelError, Node
@@ -133,16 +134,18 @@ def _selects_namespace(store: Store, selector: Object | None, attempt: Attempt) 
     if not selector or meta.is_empty(selector):
         return True
     if attempt.resource.storage == ("", "namespaces"):
-        return meta.selects(selector, _labels(attempt.obj or attempt.old))
+        return label_selectors.matches(selector, _labels(attempt.obj or attempt.old))
     if not attempt.namespace:
         return True
-    return meta.selects(selector, _labels(store.get(("", "namespaces"), ("", attempt.namespace))))
+    return label_selectors.matches(selector, _labels(store.get(("", "namespaces"), ("", attempt.namespace))))
 
 
 def _selects_object(selector: Object | None, attempt: Attempt) -> bool:
     if not selector or meta.is_empty(selector):
         return True
-    return any(meta.selects(selector, _labels(each)) for each in (attempt.obj, attempt.old) if each is not None)
+    return any(
+        label_selectors.matches(selector, _labels(each)) for each in (attempt.obj, attempt.old) if each is not None
+    )
 
 
 def _labels(obj: Object | None) -> dict[str, str]:
@@ -187,7 +190,7 @@ def _parameters(store: Store, kind_of: KindOf, spec: Object, binding: Object, at
         namespace = (reference.get("namespace") or attempt.namespace) if resource.namespaced else ""
         for (_, name), obj in store.items(resource.storage, namespace or None):
             wanted = reference.get("name")
-            if name == wanted if wanted else meta.selects(reference.get("selector") or {}, _labels(obj)):
+            if name == wanted if wanted else label_selectors.matches(reference.get("selector") or {}, _labels(obj)):
                 found.append(obj)
     if not found:
         raise _NoParameters(is_denied=reference.get("parameterNotFoundAction") != "Allow")

@@ -35,7 +35,7 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`shown` is the plan as terraform shows it, None where it was not asked, as nothing was to be changed."""
+    """`shown` is the plan as terraform shows it, None where it was not queried, as nothing was to be changed."""
 
     configured: Configured
     plan: WorkspacePlan

@@ -97,7 +97,7 @@ class StackImpact:
 
     Fields of `changes` are all *intended*, with the line of the later side; where it has none, as for a deletion, that
     of the earlier. `spec` is the one to show them with. `former` is the name of a stack that was renamed.
-    `live` is what an apply of the resources that change would do, None where clusters were not asked; `policy` what
+    `live` is what an apply of the resources that change would do, None where clusters were not queried; `policy` what
     policies find in what the stack is afterwards, None where they were not asked.
     """
 

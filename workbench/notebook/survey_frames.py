@@ -140,7 +140,7 @@ def _drifted(each: Drifted, root: Path) -> dict[str, Any]:
 
 def impact(report: ImpactReport) -> pd.DataFrame:
     """One row a field or whole resource that changes, one for each stack of which that is not known, and one for each
-    doubt. `live_changes` and `live_restarts` are of the whole stack, NA where clusters were not asked or not sure."""
+    doubt. `live_changes` and `live_restarts` are of the whole stack, NA where clusters were not queried or not sure."""
     rows = [row for each in report.affected for row in _impact(each, report.root)]
     rows += [{"state": "unknown", "message": f"{each.where}: {each.message}".strip(": ")} for each in report.doubts]
     return frame(IMPACT, rows)

@@ -89,13 +89,11 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
 
 
 def basis_lines(changes: Iterable[Change]) -> Iterator[Line]:
-    """Yields one line where clusters were not asked for a dry run of every object: how the rest is known."""
+    """Yields one line where clusters were not queried for a dry run of every object: how the rest is known."""
     by_basis = Counter(each.basis for each in changes if each.basis is not None)
     if count := by_basis[Basis.OWNERSHIP]:
         asked = f", {by_basis[Basis.DRY_RUN]} by dry run" if by_basis[Basis.DRY_RUN] else ""
-        yield line(
-            Span(f"{count} told unchanged by field ownership{asked} (--dry-run-all: all by dry run)", Tone.MUTED)
-        )
+        yield line(Span(f"{count} unchanged by field ownership{asked} (--dry-run-all: all by dry run)", Tone.MUTED))
 
 
 def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:

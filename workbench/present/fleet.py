@@ -357,7 +357,7 @@ def _silence_line(each: Silence, unseen: int, glyphs: Glyphs, now: datetime) -> 
     count = len(each.stacks) + unseen
     whose = f"{count} {'stack goes' if count == 1 else 'stacks go'} there"
     return line(
-        Span(f"{glyphs.unknown} {each.place} is silent", Tone.WARN), f": {each.message}, asked {age} ago; {whose}"
+        Span(f"{glyphs.unknown} {each.place} is silent", Tone.WARN), f": {each.message}, queried {age} ago; {whose}"
     )
 
 

@@ -44,7 +44,7 @@ def lines(report: ImpactReport, glyphs: Glyphs, now: datetime, *, live_hint: boo
             yield line(Span(f"  {glyphs.arrow} {doubt.hint}", Tone.MUTED))
     yield _sum(report, glyphs)
     if live_hint and all(each.live is None for each in report.stacks):
-        yield line(Span("clusters were not asked: --live compares with what is there", Tone.MUTED))
+        yield line(Span("clusters were not queried: --live compares with what is there", Tone.MUTED))
 
 
 def same_text(stack: StackImpact, root: Path) -> str:

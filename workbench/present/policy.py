@@ -83,7 +83,7 @@ def report_line(report: PolicyReport, glyphs: Glyphs) -> Line:
     )
     said = [Span(f"{sign} {counted(count, one, many)}  ", tone) for count, one, many, sign, tone in counts if count]
     passed = Span(f"{glyphs.good} nothing found  ", Tone.GOOD)
-    return line(Span("policies: ", Tone.MUTED), *(said or [passed]), Span(f"{len(report.judged)} asked", Tone.MUTED))
+    return line(Span("policies: ", Tone.MUTED), *(said or [passed]), Span(f"{len(report.judged)} checked", Tone.MUTED))
 
 
 def judgement_lines(judged: Judgement, root: Path, glyphs: Glyphs) -> Iterator[Line]:
@@ -127,7 +127,7 @@ def summary_line(judged: Sequence[Judgement], glyphs: Glyphs) -> Line:
 def deferred_line(judged: Iterable[Judgement]) -> Line | None:
     """Names the policies that were not asked, as they look at plans."""
     names = dict.fromkeys(name for each in judged if each.report is not None for name in each.report.deferred)
-    return line(Span(f"asked of plans only: {', '.join(names)}", Tone.MUTED)) if names else None
+    return line(Span(f"for plans only: {', '.join(names)}", Tone.MUTED)) if names else None
 
 
 def waiver_line(waiver: Waiver, glyphs: Glyphs) -> Line:
@@ -138,7 +138,7 @@ def waiver_line(waiver: Waiver, glyphs: Glyphs) -> Line:
 
 def rule_lines(rules: Mapping[str, Rule]) -> Iterator[Line]:
     for each in rules.values():
-        yield line(each.name, Span("  asked of plans only" if each.needs_plan else "", Tone.MUTED))
+        yield line(each.name, Span("  for plans only" if each.needs_plan else "", Tone.MUTED))
         yield line(f"    {each.about}")
         yield line(Span(f"    with: {{{each.parameters}}}", Tone.MUTED))
 

@@ -144,8 +144,8 @@ def _linted(lint: LintReport, root: Path) -> Iterator[str]:
 
 def _asked(report: ImpactReport) -> str:
     if any(each.live is not None for each in report.stacks):
-        return "Clusters were asked what is live."
-    return "Clusters were not asked: what is live may differ."
+        return "Compared with the live clusters."
+    return "Clusters were not queried: live objects may differ."
 
 
 def _stack(stack: StackImpact, root: Path) -> Iterator[str]:

@@ -56,7 +56,7 @@ def _live(report: ImpactReport, glyphs: Glyphs, *, is_asking: bool) -> list[Span
     if silent:
         parts.append(Span(f", {glyphs.unknown} not all known of {counted(silent, 'stack')}", Tone.WARN))
     if left := sum(map(_is_unasked, report.affected)):
-        parts.append(Span(f", {glyphs.unknown} {counted(left, 'stack')} not asked", Tone.WARN))
+        parts.append(Span(f", {glyphs.unknown} {counted(left, 'stack')} not queried", Tone.WARN))
     return parts
 
 

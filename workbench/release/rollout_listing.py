@@ -66,7 +66,7 @@ class RolloutListing:
         if not shared:
             return "of this machine alone: what others began is not seen here (docs/rollouts.md)"
         there = ", ".join(shared)
-        return f"asked: {there} and this machine; what another one recorded on its disk is not seen here"
+        return f"queried: {there} and this machine; what another one recorded on its disk is not seen here"
 
     def one(self, id_: str) -> RolloutEntry:
         """Raises `ReleaseFailure` where there is no such rollout, or none that can be read, or nobody can tell."""

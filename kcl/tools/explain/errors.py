@@ -23,13 +23,13 @@ ERRORS: Final[tuple[Page, ...]] = (
     ),
     foreign_page(
         Code.TAB,
-        "Blanks and tabs are mixed in one indentation. Here it is told as InvalidSyntax, at the line that does not "
+        "Blanks and tabs are mixed in one indentation. Here it is reported as InvalidSyntax, at the line that does not "
         "line up.",
         "Indent by blanks only.",
     ),
     foreign_page(
         Code.INDENTATION,
-        "A line is indented as no line around it is. Here it is told as InvalidSyntax.",
+        "A line is indented as no line around it is. Here it is reported as InvalidSyntax.",
         "Give the line the indentation of the block it belongs to.",
     ),
     foreign_page(
@@ -70,17 +70,17 @@ ERRORS: Final[tuple[Page, ...]] = (
     ),
     foreign_page(
         Code.VALUE,
-        "A value is of the right type and yet cannot be used. Here it is told as EvaluationError, when it is met.",
+        "A value is of the right type and yet cannot be used. Here it is reported as EvaluationError, when it is met.",
         "Give another value, as the message says.",
     ),
     foreign_page(
         Code.ATTRIBUTE,
-        "A schema has no attribute of this name. Here it is told as CompileError.",
+        "A schema has no attribute of this name. Here it is reported as CompileError.",
         "Correct the name, or declare the attribute.",
     ),
     foreign_page(
         Code.INVALID_DECORATOR_TARGET,
-        "A decorator stands where it means nothing. Here it is told as InvalidSyntax or CompileError.",
+        "A decorator stands where it means nothing. Here it is reported as InvalidSyntax or CompileError.",
         "Write it above a schema or an attribute.",
     ),
     page(
@@ -109,7 +109,7 @@ ERRORS: Final[tuple[Page, ...]] = (
     ),
     foreign_page(
         Code.PLUGIN,
-        "A plugin cannot be loaded. Here it is told as CannotFindModule or EvaluationError, with what the plugin said.",
+        "A plugin cannot be loaded. Here it is reported as CannotFindModule or EvaluationError, with its message.",
         "`wb plugins list` says which plugins a repository may use.",
     ),
     page(
@@ -151,7 +151,7 @@ ERRORS: Final[tuple[Page, ...]] = (
     ),
     foreign_page(
         Code.CYCLE_INHERIT,
-        "Schemas are bases of each other. Here it is told as CompileError, 'There is a circular reference'.",
+        "Schemas are bases of each other. Here it is reported as CompileError, 'There is a circular reference'.",
         "Take one of the bases away.",
     ),
     page(

@@ -227,7 +227,7 @@ class Server:
         return found if session.revision == revision else None
 
     def _publish(self, found: Found, advice: Advice | None) -> None:
-        """Shows what was found, and what the linter says of the same texts; None where it was not asked yet."""
+        """Shows what was found, and what the linter says of the same texts; None where it was not queried yet."""
         opened = self.session.documents.opened
         lines = LinesOf(found.texts, self.session.columns)
         findings = {} if advice is None else advice.by_path

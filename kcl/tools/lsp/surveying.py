@@ -105,7 +105,7 @@ class Survey:
         self.session, self.repository = session, repository
         self._names: tuple[str, ...] | None = None
         self._left_out = 0
-        self._problem = "nobody asked yet"
+        self._problem = "not queried yet"
         self._looked: dict[str, _Looked] = {}
         self._turn = self._stage = 0
         self._fresh: tuple[Documents, int, dict[str, _Looked]] | None = None

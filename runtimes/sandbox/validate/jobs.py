@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtimes.base import label_selectors
 from runtimes.sandbox.validate import job_policies, meta, pods, schedules
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.names import label, path_segment, subdomain, too_long
@@ -40,7 +41,7 @@ def _selecting_spec(causes: Causes, spec: Object) -> None:
         causes.required("spec.selector")
     meta.label_selector(causes, "spec.selector", selector)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    if meta.is_selector(selector) and not meta.selects(selector, labels):
+    if meta.is_selector(selector) and not label_selectors.matches(selector, labels):
         causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
 
 

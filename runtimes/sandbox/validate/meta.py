@@ -161,31 +161,6 @@ def is_selector(selector: Object | None) -> bool:
     return not causes
 
 
-def selects(selector: Object | None, values: dict[str, str] | None) -> bool:
-    """Whether a valid selector matches labels. None matches nothing, an empty one everything."""
-    if selector is None:
-        return False
-    values = values or {}
-    for key, wanted in (selector.get("matchLabels") or {}).items():
-        if values.get(key) != wanted:
-            return False
-    return all(_meets(requirement, values) for requirement in selector.get("matchExpressions") or [])
-
-
-def _meets(requirement: Object, values: dict[str, str]) -> bool:
-    key, wanted = requirement.get("key", ""), requirement.get("values") or []
-    match requirement.get("operator"):
-        case "In":
-            return values.get(key) in wanted
-        case "NotIn":
-            return values.get(key) not in wanted
-        case "Exists":
-            return key in values
-        case "DoesNotExist":
-            return key not in values
-    return False
-
-
 def is_empty(selector: Object) -> bool:
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 

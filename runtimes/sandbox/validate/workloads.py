@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from runtimes.base import label_selectors
 from runtimes.sandbox.validate import meta, pods
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.core import claim_spec
@@ -52,7 +53,7 @@ def _selected(causes: Causes, spec: Object, path: str) -> None:
     selector, template = spec.get("selector"), spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
     selects_all = selector is not None and meta.is_empty(selector)
-    if not selects_all and not meta.selects(selector, labels):
+    if not selects_all and not label_selectors.matches(selector, labels):
         causes.invalid(f"{path}.metadata.labels", labels, meta.MISMATCH)
 
 
@@ -132,7 +133,7 @@ def replication_controller(causes: Causes, obj: Object) -> None:
         causes.required("spec.template")
         return
     labels = (template.get("metadata") or {}).get("labels")
-    if selector and not meta.selects({"matchLabels": selector}, labels):
+    if selector and not label_selectors.matches({"matchLabels": selector}, labels):
         causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
     _template(causes, template, "spec.template", "ReplicationController")
 
@@ -227,7 +228,7 @@ def daemon_set(causes: Causes, obj: Object) -> None:
     selector, template = spec.get("selector"), spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
     meta.label_selector(causes, "spec.selector", selector)
-    if meta.is_selector(selector) and not meta.selects(selector, labels):
+    if meta.is_selector(selector) and not label_selectors.matches(selector, labels):
         causes.invalid("spec.template.metadata.labels", labels, meta.MISMATCH)
     if selector is not None and meta.is_empty(selector):
         causes.invalid("spec.selector", selector, "empty selector is invalid for daemonset")

@@ -23,50 +23,13 @@ from kcl.results.places import CachedProvenance
 from kcl.results.result_cache import ResultCache
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.plugins.test_plugins import Finder
+from tests.kcl.results.program import MAIN, MODELS, SETTINGS
+from tests.kcl.results.program import run as _run
 from tests.properties.freshness.observation import of_result as _seen
 from tests.properties.freshness.repositories import KONFIG, SAMPLE
 from tests.sizes import is_soak
 
-MAIN = """import models
-import single
-
-_size = option("size")
-a = models.Thing {name = "x", size = _size or 1}
-b: models.Thing {name = "y", labels.team = "t"}
-c = [1, single.one, Undefined, {d = [a.name, "z"]}]
-print("said")
-"""
-MODELS = """schema Thing:
-    name: str
-    size: int = 1
-    labels: {str:str} = {app = name}
-    note?: str
-"""
 SECRET = 'a = {apiVersion = "v1", kind = "Secret", data.x = "' + "c2VjcmV0LWluLXByb2dyYW0=" + '"}\n'
-SETTINGS = "kcl_options:\n  - key: size\n    value: 3\n"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "package"
-    (folder / "models").mkdir(parents=True)
-    (folder / "kcl.mod").write_text('[package]\nname = "p"\nedition = "v0.11.0"\nversion = "0.0.1"\n')
-    (folder / "main.k").write_text(MAIN)
-    (folder / "models" / "thing.k").write_text(MODELS)
-    (folder / "single.k").write_text("one = 1\n")
-    (folder / "settings.yaml").write_text(SETTINGS)
-    let_tick(tmp_path)
-    return folder
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "kept"))
-
-
-def _run(folder: Path, store: Store | None, **more: Any) -> api.RunResult:
-    """As a process would that has just begun."""
-    return api.run(["main.k"], work_dir=folder, cache=api.ParseCache(clock=later, store=store), **more)
 
 
 def _entries(store: Store) -> list[Path]:
@@ -323,96 +286,6 @@ def test_what_a_plugin_answered_is_not_kept(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text("a = 1\n")
     let_tick(folder)
     assert [_is_cached(_run(folder, store, plugins=Finder())) for _ in range(2)] == [False, True]
-
-
-def _said(folder: Path, store: Store | None, **more: Any) -> api.ProgramError:
-    with pytest.raises(api.ProgramError) as caught:
-        _run(folder, store, **more)
-    return caught.value
-
-
-def _failures(store: Store) -> list[Path]:
-    return sorted(Path(store.folder).glob("failed-*.entry"))
-
-
-def _fails(*_: object, **__: object) -> None:
-    raise AssertionError("it was run again")
-
-
-_WRONG = "import models\n\na = models.Thing {nme = 'x'}\nb = none\n"
-
-
-def test_what_is_wrong_is_said_again_and_what_was_kept_before_does_not_come_back(
-    folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _run(folder, store)
-    (folder / "main.k").write_text(_WRONG)
-    let_tick(folder)
-    first = _said(folder, store)
-    assert first.diagnostics == _said(folder, None).diagnostics
-    monkeypatch.setattr("kcl.api._run", _fails)
-    again = _said(folder, store)
-    assert again.diagnostics == first.diagnostics and again.render(guided=True) == first.render(guided=True)
-    assert again.sources == first.sources and again.dependency_names == first.dependency_names
-    assert again.is_of_files
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("main.k", MAIN),
-        ("models/thing.k", MODELS.replace("name: str", "nme: str")),
-        ("models/other.k", "schema Thing:\n    nme: str\n"),
-        ("kcl.mod", "[package\n"),
-    ],
-)
-def test_a_change_of_what_a_failure_rests_on_runs_the_program_again(
-    folder: Path, store: Store, name: str, text: str
-) -> None:
-    (folder / "main.k").write_text(_WRONG.replace("b = none\n", ""))
-    let_tick(folder)
-    before = _said(folder, store).render()
-    (folder / name).write_text(text)
-    let_tick(folder)
-    try:
-        assert _run(folder, store).documents == _run(folder, None).documents
-    except api.ProgramError as problem:
-        assert problem.render() == _said(folder, None).render() != before
-
-
-@pytest.mark.parametrize(
-    ("program", "options", "is_kept"),
-    [
-        ("a = b\n", {}, True),
-        ("a = [1\n", {}, True),
-        ("a: int = option('size')\n", {"size": "much"}, False),
-        ("import json\nprint('said')\na: int = json.decode('{}')\n", {}, False),
-        ("assert False\n", {}, False),
-        ("import json\nimport file\na: int = json.decode(file.read('settings.json'))\n", {}, False),
-    ],
-)
-def test_what_is_wrong_is_kept_where_the_files_alone_say_so(
-    folder: Path, store: Store, program: str, options: dict[str, str], is_kept: bool
-) -> None:
-    (folder / "main.k").write_text(program)
-    (folder / "settings.json").write_text("{}")
-    let_tick(folder)
-    for _ in range(2):
-        assert _said(folder, store, options=options).render() == _said(folder, None, options=options).render()
-    assert bool(_failures(store)) is is_kept
-
-
-def test_what_is_wrong_quotes_lines_and_is_therefore_sealed(folder: Path, store: Store) -> None:
-    (folder / "main.k").write_text("a: int = 'my-own-words'\n")
-    let_tick(folder)
-    assert "my-own-words" in _said(folder, store).render()
-    (entry,) = _failures(store)
-    assert b"own-words" not in entry.read_bytes()
-    content = store.read(entry.stem)
-    assert content is not None
-    for damaged in (b"", b"nothing of ours", content[:-1], marshal.dumps((1, 2))):
-        store.write(entry.stem, damaged)
-        assert "my-own-words" in _said(folder, store).render()
 
 
 def test_files_written_just_before_are_not_rested_upon(folder: Path, store: Store) -> None:

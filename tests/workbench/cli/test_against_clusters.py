@@ -77,7 +77,7 @@ async def test_diff_of_the_same_says_so(place: Place) -> None:
     ended = await place("diff", "web/dev")
     assert (ended.code, ended.err) == (ExitCode.OK, "")
     where, known, said = ended.out.splitlines()
-    assert known == "4 told unchanged by field ownership (--dry-run-all: all by dry run)"
+    assert known == "4 unchanged by field ownership (--dry-run-all: all by dry run)"
     assert re.fullmatch(r"hz  context one, https://127.0.0.1:\d+ as sandbox-admin, uid [0-9a-f]{8}", where)
     assert said == "web/dev: ✓ nothing to change  4 unchanged"
 

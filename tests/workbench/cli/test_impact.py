@@ -45,7 +45,7 @@ def states(ended: Ended) -> dict[str, str]:
 
 def test_nothing_changed_is_zero_and_says_what_was_compared(wb: Wb, shop: Path) -> None:
     ended = wb("impact")
-    assert ended.code == 0 and "nothing changes in 2 stacks" in ended.out and "clusters were not asked" in ended.out
+    assert ended.code == 0 and "nothing changes in 2 stacks" in ended.out and "clusters were not queried" in ended.out
     assert git(shop, "rev-parse", "--short=10", "HEAD") in ended.out
 
 
@@ -325,7 +325,7 @@ async def test_live_objects_and_restarts(place: Place) -> None:
     changes = [each for each in live["web/dev"]["changes"] if each["action"] == "update"]
     assert live["web/dev"]["summary"]["restarts"] == 1 and [each["restarts"] for each in changes] == [True]
     table = await place("impact", "--live")
-    assert "restarts pods" in table.out and "clusters were not asked" not in table.out
+    assert "restarts pods" in table.out and "clusters were not queried" not in table.out
     assert (await place("impact", "--live", "--git", "HEAD..HEAD")).code == 3
 
 

@@ -61,7 +61,7 @@ async def test_an_apply_that_deletes_the_last_resource_did_what_it_was_asked_for
 
 @pytest.mark.parametrize(
     ("repository", "said"),
-    [("", "of this machine alone"), ("git.example.org/shop", "asked: hz, sh and this machine")],
+    [("", "of this machine alone"), ("git.example.org/shop", "queried: hz, sh and this machine")],
 )
 async def test_no_rollouts_are_none_of_those_that_are_seen_from_here(
     place: Place, monkeypatch: pytest.MonkeyPatch, repository: str, said: str

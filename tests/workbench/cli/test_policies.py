@@ -41,7 +41,7 @@ def test_every_stack_is_judged_and_every_finding_has_its_line(wb: Wb, root: Path
     assert "✗ two  Deployment web-dev/front spec.replicas: 1: at least 2 are needed  ← web/dev/main.k:4" in ended.out
     assert "web/prod: ✓ 1 policy passed" in ended.out
     assert ended.out.splitlines()[-1] == "2 stacks: 1 with errors  1 without errors"
-    assert "asked of plans only: calm" in ended.err
+    assert "for plans only: calm" in ended.err
     assert wb("policy", "*/prod").code == ExitCode.OK
     document = wb("policy", "-o", "json").json()
     assert (document["kind"], document["status"]) == ("PolicyReport", "refused")
@@ -159,7 +159,7 @@ def test_a_repository_cannot_waive_what_its_user_says(
 
 def test_rules_are_listed(wb: Wb) -> None:
     ended = wb("policy", "--rules")
-    assert ended.code == 0 and "image-registries" in ended.out and "asked of plans only" in ended.out
+    assert ended.code == 0 and "image-registries" in ended.out and "for plans only" in ended.out
     assert wb("policy", "--rules", "-o", "json").json()["rules"][0]["needsPlan"] is False
 
 

@@ -76,7 +76,7 @@ def test_a_glob_that_covers_nothing_is_no_empty_table(workspace: Workspace) -> N
     ("gaps", "problems", "is_true"),
     [
         ((), (), False),
-        ((Gap("hz", "it was not asked"),), (), True),
+        ((Gap("hz", "it was not queried"),), (), True),
         ((), (Problem("hz", "Unreachable", "connection refused"),), True),
     ],
 )

@@ -68,7 +68,7 @@ def test_it_is_not_said_where_one_was_silent(silent: str) -> None:
 
 def test_of_clusters_that_the_stack_does_not_go_to_silence_is_a_warning() -> None:
     history = shared(Asked("hz", {"hz": ()}, unasked={"sh": DOWN}))
-    assert not history.gaps and "sh was not asked" in history.warnings[0]
+    assert not history.gaps and "sh was not queried" in history.warnings[0]
 
 
 def test_nor_where_the_home_lets_nobody_look() -> None:

@@ -30,10 +30,10 @@ async def test_findings_stand_beside_the_steps_with_their_line_and_their_waiver(
     async with app.run_test(size=SMALL) as pilot:
         await opened(pilot)
         await pilot.press("P")
-        await until(pilot, lambda: says(app, "4 asked"))
+        await until(pilot, lambda: says(app, "4 checked"))
         for size in (SMALL, LARGE):
             await pilot.resize_terminal(*size)
-            assert says(app, "policies: ✗ 2 errors  ! 1 warning  ✓ 1 waived  4 asked")
+            assert says(app, "policies: ✗ 2 errors  ! 1 warning  ✓ 1 waived  4 checked")
             rows = [[str(cell) for cell in row.cells] for row in app.screen.query_one("#findings", ResourceTable).shown]
             assert [each[1:] for each in rows] == [
                 ["error", "prod/main.k:4"],
@@ -55,7 +55,7 @@ async def test_findings_stand_beside_the_steps_with_their_line_and_their_waiver(
         text = POLICIES.split("waivers")[0].replace("least: 4}", "least: 3}")
         (app.konfig.root / "policy.yaml").write_text("\n".join(text.splitlines()[:2]) + "\n")
         await pilot.press("r")
-        await until(pilot, lambda: says(app, "policies: ✓ nothing found  1 asked"))
+        await until(pilot, lambda: says(app, "policies: ✓ nothing found  1 checked"))
         assert not app.screen.query_one("#findings").has_class("shown")
         await pilot.press("a")
         assert app.screen.query_one("#phrase", Input).has_focus

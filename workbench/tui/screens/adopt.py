@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from runtimes.base import RuntimeFailure
 from workbench.engine.changes import StackDiff
 from workbench.engine.drift import Adoption, StackDrift
 from workbench.present import diff, drift, errors, patches
@@ -18,6 +17,7 @@ from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
 from workbench.tui.later import later
 from workbench.tui.state import StackState
+from workbench.tui.trying import tried
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
@@ -69,15 +69,13 @@ class AdoptScreen(Frame):
     async def _make(self) -> None:
         """Makes the edits, and looks at what would be left with them."""
         session, stack = self.workbench.session, self._stack_state.stack
-        try:
+
+        async def make() -> None:
             adoption = await session.adopt_drift(stack, self._found)
             (after,) = await session.drift([stack], adoption.edits.inputs)
             self._adoption, self._after = adoption, after
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task: it is said, and nothing is written
-            self._trouble = errors.Bug(error)
+
+        self._trouble = await tried(make)
         self.redraw_soon()
 
     def show_state(self) -> None:

@@ -19,6 +19,7 @@ from workbench.tui.later import later
 from workbench.tui.running import ACT
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.state import StackState, Trouble
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -60,18 +61,18 @@ class LiveActsScreen(Frame):
     async def _prepare(self) -> None:
         """Looks at each as it is now, then asks."""
         self._acts, self._trouble = None, None
-        try:
-            self._acts = await self.workbench.session.prepare_acts(self._requests)
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task: it is said, and nothing is asked
-            self._trouble = errors.Bug(error)
-        self.redraw()
-        if self._acts is not None and not self._acts.refused:
-            self._ask(self._acts)
 
-    def _ask(self, acts: Acts) -> None:
+        async def prepare() -> None:
+            self._acts = await self.workbench.session.prepare_acts(self._requests)
+
+        self._trouble = await tried(prepare)
+        self.redraw()
+        self._ask()
+
+    def _ask(self) -> None:
+        acts = self._acts
+        if acts is None or acts.refused:
+            return
         said = "; ".join(acts.said())
         question = line(
             Span(f"{acts.act.value} {acts.counted}: ", Tone.BAD), f"{said}. Type ", Span(acts.phrase, Tone.STRONG)

@@ -11,17 +11,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import RuntimeFailure
 from workbench.engine.release import Release
 from workbench.present import durations, errors, release_changes, releases
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.project import WorkbenchError
 from workbench.release.history import History
 from workbench.tui.frame import MATCH_KEYS, Frame
 from workbench.tui.later import later
 from workbench.tui.screens.replay import ReplayScreen
 from workbench.tui.state import Goal, StackState, Verb
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -75,18 +74,17 @@ class ReleasesScreen(Frame):
         self.run_worker(later(self._read), group="releases", exclusive=True)
 
     async def _read(self) -> None:
+        """Reads the history. If that fails, what was read before stays, with its age."""
         at = self.workbench.now()
-        try:
+
+        async def read() -> None:
             history = await self.workbench.session.history(self._stack_state.stack)
             self._releases = await anyio.to_thread.run_sync(history.releases)
             here = await anyio.to_thread.run_sync(history.local_revisions)
             self._recorded = tuple(dict.fromkeys((*(each.revision for each in history.former), *here)))
-            self._history, self._read_at, self._trouble = history, at, None
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task: what was read stays, with its age
-            self._trouble = errors.Bug(error)
+            self._history, self._read_at = history, at
+
+        self._trouble = await tried(read)
         self.redraw_soon()
 
     def show_state(self) -> None:
@@ -204,16 +202,13 @@ class ReleaseChangesScreen(Frame):
 
     async def _compare(self) -> None:
         state = self._stack_state
-        try:
+
+        async def compare() -> None:
             self._found = await self.workbench.session.release_changes(
                 state.stack, self._before, self._after, state.inputs
             )
-            self._trouble = None
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task
-            self._trouble = errors.Bug(error)
+
+        self._trouble = await tried(compare)
         self.redraw_soon()
 
     def show_state(self) -> None:

@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from runtimes.base import RuntimeFailure
 from workbench.engine.rollout.planned import PlannedRollout
 from workbench.present import errors, rollout
 from workbench.present.rows import Column, Row
@@ -20,6 +19,7 @@ from workbench.tui.later import later
 from workbench.tui.rolling_out import AskedRollout
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.state import Trouble
+from workbench.tui.trying import tried
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -76,13 +76,10 @@ class RolloutPlanScreen(Frame):
         self.redraw()
 
     async def _plan(self) -> None:
-        try:
+        async def plan() -> None:
             self._planned = await self.workbench.session.plan_rollout(*self._asked.globs, inputs=self._asked.inputs)
-        except (WorkbenchError, RuntimeFailure) as error:
-            self._trouble = error
-        except Exception as error:
-            # the boundary of a task: it is said, and nothing can be begun
-            self._trouble = errors.Bug(error)
+
+        self._trouble = await tried(plan)
         self._since = None
         self.redraw()
 
