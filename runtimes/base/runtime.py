@@ -14,6 +14,7 @@ behind on our side.
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -131,13 +132,16 @@ class PlanRequest:
 class ApplyRequest:
     """`expected` is what the plan saw: None means that nothing was there. `Moved` is raised if that is no longer so.
 
-    `force` takes over the fields named in the prediction's conflicts, `taken_away` is as in `PlanRequest`.
+    `force` takes over the fields named in the prediction's conflicts, `taken_away` is as in `PlanRequest`. A
+    creation whose answer is overdue, `gives_up_after` times, is given up, so that it can be looked for and requested
+    again: `Unreachable`, uncertain, is raised.
     """
 
     resource: Resource
     expected: Identity | None
     force: bool = False
     taken_away: frozenset[FieldPath] = frozenset()
+    gives_up_after: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -120,8 +121,12 @@ class Client:
         dry_run: bool = False,
         force: bool = False,
         secrets: Sequence[str] = (),
+        gives_up_after: float = math.inf,
     ) -> tuple[Object, tuple[str, ...]]:
-        """Server-side apply as `workbench`, unknown fields refused. Returns the object and the server's warnings."""
+        """Server-side apply as `workbench`, unknown fields refused. Returns the object and the server's warnings.
+
+        `gives_up_after` is as in `Transport.call`.
+        """
         query = [("fieldManager", FIELD_MANAGER), ("fieldValidation", "Strict"), ("force", str(force).lower())]
         if dry_run:
             query.append(("dryRun", "All"))
@@ -134,6 +139,7 @@ class Client:
             subject=str(id_),
             secrets=secrets,
             is_bound=all((body.get("metadata") or {}).get(each) for each in ("uid", "resourceVersion")),
+            gives_up_after=gives_up_after,
         )
         return await self._that(id_, reply), reply.warnings
 

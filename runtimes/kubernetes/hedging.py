@@ -9,13 +9,18 @@ Only what may happen twice is sent so: what changes nothing, and a write that is
 version, which no version ever is again, and the other is refused (409) whenever it comes; where neither changes
 anything, neither matters. That one was refused says nothing while the other is unanswered, as that may be why: so
 where two were sent, success is the answer of either, and a refusal only that of both. A creation is bound to no
-version: done a second time, late, it would bring back what somebody deleted in between. So no creation, and no
-deletion, is sent a second time.
+version: done a second time, late, it would bring back what somebody deleted in between. So of a creation never two are
+under way. One that is overdue can be given up: its connection is closed, upon which an API server drops what it does
+for it, be that a call of a webhook whose failure would be ignored. Whoever gave it up looks whether the object is there
+before it is sent again, with more patience, and at last with all of it: a slow webhook would never come to its end. A
+deletion is sent once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
@@ -24,6 +29,7 @@ _MOST_SAVED: Final = 25.0
 _FOR_AN_ANSWER: Final = 0.05
 _MOST_OTHERS: Final = 2
 _ENOUGH_ANSWERS: Final = 8
+_ANSWERS_KNOWN: Final = 40
 _TIMES_USUAL: Final = 2.0
 
 T = TypeVar("T")
@@ -49,30 +55,68 @@ class HedgeBudget:
 class LatencyEstimate:
     """After how long an answer is overdue, between two bounds: the upper one until enough answers were measured.
 
-    The mean and its deviation are smoothed as TCP does it for its timer (https://www.rfc-editor.org/rfc/rfc6298).
+    By what nine of the last ten took: a mean and its deviation, as TCP smooths them for its timer
+    (https://www.rfc-editor.org/rfc/rfc6298), make one stuck answer a reason to wait for the next one much longer.
     """
 
     def __init__(self, least_seconds: float, most_seconds: float) -> None:
         self._least, self._most = least_seconds, most_seconds
-        self._answers, self._mean, self._deviation = 0, 0.0, 0.0
+        self._last: deque[float] = deque(maxlen=_ANSWERS_KNOWN)
 
     def learn(self, seconds: float) -> None:
-        if self._answers == 0:
-            self._mean, self._deviation = seconds, seconds / 2
-        else:
-            self._deviation += (abs(seconds - self._mean) - self._deviation) / 4
-            self._mean += (seconds - self._mean) / 8
-        self._answers += 1
+        """Is told what an answer took, or how long one was waited for that was given up."""
+        self._last.append(seconds)
 
     @property
     def seconds(self) -> float:
-        if self._answers < _ENOUGH_ANSWERS:
+        if len(self._last) < _ENOUGH_ANSWERS:
             return self._most
-        return min(max(_TIMES_USUAL * (self._mean + 4 * self._deviation), self._least), self._most)
+        usual = sorted(self._last)[len(self._last) * 9 // 10]
+        return min(max(_TIMES_USUAL * usual, self._least), self._most)
 
 
 def _any(_: object) -> bool:
     return True
+
+
+class GivenUp(TimeoutError):
+    """An answer was overdue, and its connection was closed after `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no answer within {seconds:.1f} s")
+        self.seconds = seconds
+
+
+async def timely_answer(
+    ask: Callable[[], Coroutine[Any, Any, T]], budget: HedgeBudget, patience: LatencyEstimate, times: float = 1.0
+) -> T:
+    """Asks, and raises `GivenUp` where one more request may be paid for and the answer is overdue, `times` over."""
+    if times == math.inf:
+        return await ask()
+    loop = asyncio.get_running_loop()
+    began, overdue_seconds = loop.time(), times * patience.seconds
+    timer: asyncio.TimerHandle | None = None
+
+    def give_up() -> None:
+        nonlocal timer
+        if budget.spend():
+            scope.reschedule(loop.time())
+        else:
+            timer = loop.call_later(overdue_seconds, give_up)
+
+    timer = loop.call_later(overdue_seconds, give_up)
+    try:
+        async with asyncio.timeout(None) as scope:
+            found = await ask()
+    except TimeoutError:
+        if scope.expired():
+            raise GivenUp(loop.time() - began) from None
+        raise
+    finally:
+        timer.cancel()
+        patience.learn(loop.time() - began)
+    budget.earn()
+    return found
 
 
 async def first_answer(

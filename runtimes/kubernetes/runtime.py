@@ -206,7 +206,7 @@ class KubernetesRuntime:
         expected = request.expected
         if expected is not None and request.taken_away:
             expected = await self._taken(id_, expected, request.taken_away)
-        return await self._applied(id_, content, expected, force=request.force)
+        return await self._applied(id_, content, expected, force=request.force, gives_up_after=request.gives_up_after)
 
     async def delete(self, request: DeleteRequest) -> None:
         self._look_no_more()
@@ -336,13 +336,15 @@ class KubernetesRuntime:
         )
 
     async def _applied(
-        self, id_: KubernetesId, content: Object, expected: Identity | None, *, force: bool
+        self, id_: KubernetesId, content: Object, expected: Identity | None, *, force: bool, gives_up_after: float
     ) -> LiveResource:
         """Applies to the state that was seen. Where only the status has moved on since, to the present one."""
         secrets = normalize.secret_values(content)
         for _ in range(_ATTEMPTS):
             try:
-                live, _warnings = await self._client.apply(id_, _bound(content, expected), force=force, secrets=secrets)
+                live, _warnings = await self._client.apply(
+                    id_, _bound(content, expected), force=force, secrets=secrets, gives_up_after=gives_up_after
+                )
                 return normalize.live_resource(id_, live)
             except (ConflictingFields, Moved) as refused:
                 # the server looks at owners before it looks at versions, so a conflict too may mean another state

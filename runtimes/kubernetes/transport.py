@@ -12,10 +12,10 @@ has to look whether it happened. One whose answer is overdue is sent a second ti
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import re
 import ssl
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ from runtimes.base.secret_texts import secret_texts
 from runtimes.kubernetes import connection_errors
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import CONVERTS, failure
-from runtimes.kubernetes.hedging import HedgeBudget, LatencyEstimate, first_answer
+from runtimes.kubernetes.hedging import GivenUp, HedgeBudget, LatencyEstimate, first_answer, timely_answer
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.pinned_client import RefusedSocket, client_of
 from runtimes.kubernetes.rest_client import RESTClientObject
@@ -173,6 +173,7 @@ class Transport:
         is_text: bool = False,
         is_once: bool = False,
         is_bound: bool = False,
+        gives_up_after: float = math.inf,
         accept: str = JSON,
     ) -> Reply:
         """Sends one request and returns its decoded answer, or its text if `is_text`.
@@ -180,10 +181,13 @@ class Transport:
         Raises the error that stands for any other answer than 2xx. `subject` names the resource in errors, `secrets`
         are values in the body that no error may repeat. `is_once` repeats nothing: a request to come back later is the
         answer, and so is a lost connection. `is_bound`: the body names the uid and the version of the object that it is
-        for, so that of two the server carries out one. `accept` are the forms of an answer that are understood.
+        for, so that of two the server carries out one. `gives_up_after`: an answer so many times overdue is given up,
+        which raises `Unreachable`: what is not `is_bound` may then be looked for, and sent again. `accept` are the
+        forms of an answer that are understood.
         """
         changes_nothing = method == "GET" or ("dryRun", "All") in query
-        give_up_at = time.monotonic() + self.limits.patience_seconds
+        now = asyncio.get_running_loop().time
+        give_up_at = now() + self.limits.patience_seconds
         asked, failed, renewed = 0, 0, False  # to be told to come back later is no failure
         while True:
             asked += 1
@@ -192,12 +196,15 @@ class Transport:
                 ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
                 async with limiter.awaiting_answer():
                     if is_once or is_text or not (changes_nothing or is_bound):
-                        status, headers, content = await ask()
+                        budget, patience = self._second_requests, self._patience_with_writes
+                        status, headers, content = await timely_answer(ask, budget, patience, gives_up_after)
                     else:
-                        status, headers, content = await self._first_answer(ask, changes_nothing)
+                        status, headers, content = await self._first_answer(ask, method, changes_nothing)
             except _LOST as error:
+                if isinstance(error, GivenUp):
+                    raise self._given_up(error, subject) from None
                 failed += 1
-                is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
+                is_hopeless = _is_lasting(error) or now() > give_up_at
                 if not changes_nothing or is_once or failed >= _READ_ATTEMPTS or is_hopeless:
                     if method != "GET" and _is_slow(error) and await self._answers_others(grant):
                         raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
@@ -234,18 +241,23 @@ class Transport:
             if wait is None and not is_hopeless and changes_nothing and status in _FAILED:
                 failed += 1
                 wait = _pause(failed) if failed < _READ_ATTEMPTS else None
-            if wait is not None and time.monotonic() + wait < give_up_at:
+            if wait is not None and now() + wait < give_up_at:
                 await limiter.pause(wait)
                 continue
             raise self._failure(status, content, subject, secrets, grant, asked)
 
-    async def _first_answer(self, ask: Callable[[], Coroutine[Any, Any, _Answer]], changes_nothing: bool) -> _Answer:
-        """Asks, and once more what is overdue; see second_request.py."""
-        if changes_nothing:
-            return await first_answer(ask, self._second_requests, _LOST, self._patience_with_reads)
-        return await first_answer(
-            ask, self._second_requests, _LOST, self._patience_with_writes, counts=lambda answer: 200 <= answer[0] < 300
-        )
+    async def _first_answer(
+        self, ask: Callable[[], Coroutine[Any, Any, _Answer]], method: str, changes_nothing: bool
+    ) -> _Answer:
+        """Asks, and once more what is overdue; see hedging.py."""
+        if not changes_nothing:
+            patience, counts = self._patience_with_writes, _is_success
+            return await first_answer(ask, self._second_requests, _LOST, patience, counts=counts)
+        began = asyncio.get_running_loop().time()
+        found = await first_answer(ask, self._second_requests, _LOST, self._patience_with_reads)
+        if method != "GET":  # a dry run goes the way of a write, its webhooks included
+            self._patience_with_writes.learn(asyncio.get_running_loop().time() - began)
+        return found
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -502,6 +514,11 @@ class Transport:
         said = f"no answer within {waited:g} s, while the server answers other requests"
         return RuntimeFailure(said, target=self.place, subject=subject, hint=hint)
 
+    def _given_up(self, error: GivenUp, subject: str) -> Unreachable:
+        said = f"{self._shown} gave {error}, when others were answered sooner: given up"
+        hint = "whether the change was made is not known: read the object before trying again"
+        return Unreachable(said, target=self.place, subject=subject, hint=hint, is_uncertain=True)
+
     def _unreachable(
         self, error: BaseException, subject: str, is_read: bool, answer_seconds: float | None = None
     ) -> Unreachable:
@@ -546,6 +563,10 @@ def _warnings(headers: Mapping[str, str]) -> tuple[str, ...]:
         text = value.removeprefix(_WARNING_PREFIX)
         texts.append(text.rpartition('"')[0].replace('\\"', '"') if text != value else value)
     return tuple(dict.fromkeys(texts))
+
+
+def _is_success(answer: _Answer) -> bool:
+    return 200 <= answer[0] < 300
 
 
 def _is_lasting(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtimes.kubernetes import hedging
-from runtimes.kubernetes.hedging import HedgeBudget, LatencyEstimate, first_answer
+from runtimes.kubernetes.hedging import GivenUp, HedgeBudget, LatencyEstimate, first_answer, timely_answer
 
 LOST = (OSError, TimeoutError)
 
@@ -199,3 +199,29 @@ def test_what_is_overdue_depends_on_what_answers_take() -> None:
     for _ in range(40):
         patience.learn(9.0)
     assert patience.seconds == 10.0
+
+
+def test_one_stuck_answer_makes_nobody_wait_longer() -> None:
+    patience = LatencyEstimate(0.5, 10.0)
+    for _ in range(39):
+        patience.learn(0.02)
+    patience.learn(6.0)
+    assert patience.seconds == 0.5
+
+
+async def test_what_is_overdue_is_given_up_where_another_request_may_be_paid_for() -> None:
+    server, budget = Server(None, "first"), HedgeBudget()
+    with pytest.raises(GivenUp) as given_up:
+        await timely_answer(server, budget, LatencyEstimate(0.02, 0.02))
+    assert given_up.value.seconds >= 0.02 and server.asked == server.given_up == 1
+    while budget.spend():
+        pass
+    server = Server("late")
+    assert await timely_answer(server, budget, LatencyEstimate(0.001, 0.001)) == "late", "it takes 0.01 s"
+    assert await timely_answer(Server("late"), HedgeBudget(), LatencyEstimate(0.001, 0.001), 1000) == "late"
+
+
+async def test_an_error_of_the_connection_is_not_given_up() -> None:
+    with pytest.raises(TimeoutError) as lost:
+        await timely_answer(Server(TimeoutError()), HedgeBudget(), LatencyEstimate(1.0, 1.0))
+    assert not isinstance(lost.value, GivenUp)

@@ -1,12 +1,13 @@
-"""A write whose answer is overdue: one of a version of its object is sent once more, and any other is waited for."""
+"""A write whose answer is overdue: one of a version of its object is sent once more, a creation is given up first."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from runtimes.base import ApplyRequest, KubernetesId, Moved, ReadRequest
+from runtimes.base import ApplyRequest, KubernetesId, Moved, ReadRequest, Unreachable
 from runtimes.kubernetes.hedging import LatencyEstimate
 from runtimes.kubernetes.transport import Transport
 from runtimes.sandbox.api.disturbances import Disturbance
@@ -33,11 +34,11 @@ def _stall(place: Place, seconds: float) -> Disturbance:
 
 
 def _writes(place: Place) -> list[Any]:
-    """Returns what is written of ConfigMaps from now on, as it comes."""
+    """Returns what is written of the settings from now on, as it comes."""
     assert place.sandbox is not None
     found: list[Any] = []
     place.sandbox.clusters[0].subscribe(
-        lambda change: found.append(change.object) if change.resource[1] == "configmaps" else None
+        lambda change: found.append(change.object) if change.object["metadata"]["name"] == "settings" else None
     )
     return found
 
@@ -64,7 +65,7 @@ async def test_of_two_writes_of_one_version_the_server_carries_out_one(place: Pl
     assert live is not None and live["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"] != version
 
 
-async def test_a_creation_that_is_slow_is_sent_once(impatient: Place) -> None:
+async def test_a_creation_that_nobody_gives_up_is_sent_once(impatient: Place) -> None:
     """Sent again, it could bring back what somebody deleted in between."""
     assert impatient.sandbox is not None
     met, counts = impatient.sandbox.disturbances[0].met, []
@@ -75,6 +76,25 @@ async def test_a_creation_that_is_slow_is_sent_once(impatient: Place) -> None:
         counts.append(met.total() - before)
     assert counts[0] == counts[1]
     assert await impatient.runtime.read(ReadRequest(KubernetesId("v1", "ConfigMap", impatient.namespace, "two")))
+
+
+async def test_a_creation_that_is_overdue_can_be_given_up_and_sent_again(sandboxed: Place) -> None:
+    _transport(sandboxed)._patience_with_writes = LatencyEstimate(0.3, 0.3)
+    stuck, writes = _stall(sandboxed, 1.0), _writes(sandboxed)
+    request = ApplyRequest(resource(sandboxed.config_map(a="1")), None, gives_up_after=1.0)
+    with pytest.raises(Unreachable, match="given up") as given_up:
+        await sandboxed.runtime.apply(request)
+    assert given_up.value.is_uncertain and not writes
+    live = await sandboxed.runtime.apply(ApplyRequest(request.resource, None))
+    await asyncio.sleep(1.0)  # the sandbox goes on with what a client gave up, where a real server drops it
+    assert stuck.times == 0
+    assert [each["metadata"]["uid"] for each in writes] == [live.identity.uid], "the late one met an object"
+
+
+async def test_what_is_overdue_three_times_is_waited_for_longer(impatient: Place) -> None:
+    _stall(impatient, 0.1)
+    request = ApplyRequest(resource(impatient.config_map(a="1")), None, gives_up_after=20.0)
+    assert (await impatient.runtime.apply(request)).body["data"] == {"a": "1"}
 
 
 async def test_a_read_that_is_told_to_come_back_later_has_not_failed(sandboxed: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import anyio
@@ -258,6 +259,23 @@ async def test_a_write_whose_answer_was_lost_is_looked_for_and_done_once(is_new:
     writes = [each for each in world.hz.calls if each == ("apply", str(SETTINGS))]
     assert len(writes) == (1 if is_new else 2), "what was done is not sent again"
     assert (await world.plan(namespace(), config_map("settings", {"a": "2"}))).is_empty
+
+
+async def test_a_creation_is_given_up_twice_and_then_waited_for() -> None:
+    """A webhook that takes long would end none of them else."""
+    world, patience = World(), []
+
+    async def silent(request: ApplyRequest) -> LiveResource:
+        if request.resource.id == SETTINGS:
+            patience.append(request.gives_up_after)
+            if request.gives_up_after < math.inf:
+                raise Unreachable("no answer: given up", target="hz", is_uncertain=True)
+        return await apply(request)
+
+    apply, world.hz.apply = world.hz.apply, silent  # type: ignore[method-assign]
+    events = await world.release(namespace(), config_map("settings", {"a": "1"}))
+    assert finished(events).outcome is Outcome.SUCCEEDED
+    assert patience == [1.0, 3.0, math.inf]
 
 
 async def test_a_write_whose_answer_was_lost_is_not_done_where_somebody_else_was_faster() -> None:

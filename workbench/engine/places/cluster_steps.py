@@ -1,14 +1,16 @@
 """The steps of an apply that a cluster carries out: one write each, with the uid and version read right before.
 
 A write that is refused because only the version moved is tried again. Once asked, a cluster may have done it, and only
-its answer tells: so a write is not abandoned. Where the answer was lost, or was none, the object is read: what is as it
-was before is written again, bound to that very version; what a dry run would change nothing of is done; anything else
-failed. Who interrupts an apply still gets an end: a write whose answer does not
-come within some seconds is reported as one that may or may not have been done, and the next plan looks.
+its answer tells: so a write is not abandoned. Where the answer was lost, or was none, or that to a creation was given
+up as overdue, the object is read: what is as it was before is written again, bound to that very version, or to there
+being none; what a dry run would change nothing of is done; anything else failed. Who interrupts an apply still gets an
+end: a write whose answer does not come within some seconds is reported as one that may or may not have been done, and
+the next plan looks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -51,7 +53,11 @@ _HELD_SECONDS = 2.0
 _ESTABLISHED_PATIENCE_SECONDS = 30.0
 _DRAIN_SECONDS = 4.0
 """So long an interrupted apply waits for answers to what was sent: with its record, an end takes 5 s."""
-_MOST_MOVES = 3
+_MOST_MOVES = 5
+"""So often a write is tried: each time bound to what was read right before, as it was planned."""
+_GIVEN_UP_AFTER = {0: 1.0, 1: 3.0}
+"""How many times overdue the answer to a creation may be, by the attempt. Later ones are waited for: with a slow
+webhook none would ever come to its end."""
 _AGAIN_SECONDS = 0.2
 AT_ONCE = 10
 """Writes to one cluster at a time."""
@@ -179,7 +185,7 @@ class ClusterSteps:
         lost: RuntimeFailure | None = None
         for attempt in range(_MOST_MOVES):
             try:
-                return await self._write_once(change, resource, expected)
+                return await self._write_once(change, resource, expected, _GIVEN_UP_AFTER.get(attempt, math.inf))
             except RuntimeFailure as error:
                 is_lost = _may_be_done(change, error) and not self._apply.is_stopping()
                 if not is_lost and not isinstance(error, Moved):
@@ -206,11 +212,11 @@ class ClusterSteps:
         return found.before is not None and self._seal.digest(found.before) == self._seal.digest(found.after)
 
     async def _write_once(
-        self, change: Change, resource: Resource | None, expected: Identity | None
+        self, change: Change, resource: Resource | None, expected: Identity | None, gives_up_after: float
     ) -> LiveResource | None:
         match change.action:
             case Action.CREATE | Action.UPDATE:
-                request = ApplyRequest(known(resource), expected, self._plan.force, change.takes_away)
+                request = ApplyRequest(known(resource), expected, self._plan.force, change.takes_away, gives_up_after)
                 live = await self._runtime.apply(request)
                 return await self._established(live)
             case Action.REPLACE:
