@@ -213,7 +213,8 @@ class Client:
         metadata = found.get("metadata")
         metadata = metadata if isinstance(metadata, Mapping) else {}
         where = (metadata.get("namespace") or "", metadata.get("name"))
-        if (found.get("kind"), *where) != (id_.kind, await self.namespace_of(id_), id_.name):
+        is_of_version = found.get("apiVersion") == id_.api_version
+        if (found.get("kind"), *where) != (id_.kind, await self.namespace_of(id_), id_.name) or not is_of_version:
             raise RuntimeFailure("the server answered with another thing", target=self.place, subject=str(id_))
         return found
 
@@ -254,6 +255,7 @@ class Client:
         page_size: int = PAGE_SIZE,
     ) -> Listing:
         items: list[Object] = [] if thin is None else thin([])
+        named: set[tuple[str, str]] = set()
         after = ""
         while True:
             query = [("limit", str(page_size))] if page_size else []
@@ -268,7 +270,7 @@ class Client:
                 page_size = max(1, (page_size or PAGE_SIZE) // _SMALLER)  # of large objects, fewer at a time
                 continue
             page = _object(reply)
-            for item in self._items(page, resource, namespace):
+            for item in self._items(page, resource, namespace, named):
                 # elements of a list leave out what the list says for all
                 items.append(trim({"apiVersion": resource.api_version, "kind": resource.kind, **item}))
             items = items if thin is None else thin(items)
@@ -277,9 +279,17 @@ class Client:
             if after and after == before:
                 raise RuntimeFailure("a list goes on for ever", target=self.place, subject=f"{resource.kind} list")
             if not after:
+                if (left := metadata.get("remainingItemCount")) and isinstance(left, int):
+                    raise self._not_the_list(resource, f"the list ends, and {left} are left out of it")
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
 
-    def _items(self, page: Object, resource: ApiResource, namespace: str) -> Sequence[Object]:
+    def _items(
+        self, page: Object, resource: ApiResource, namespace: str, named: set[tuple[str, str]]
+    ) -> Sequence[Object]:
+        """Returns what a page holds, and adds it to what is `named` so far.
+
+        Raises `RuntimeFailure` for one that is none of this list: what it leaves out would count as gone.
+        """
         items: Any = page.get("items", "")
         items = [] if items is None else items  # as Go writes an empty one; without the name it is no list
         if not isinstance(items, list) or not all(
@@ -291,7 +301,21 @@ class Client:
         if namespace and any(each["metadata"].get("namespace") != namespace for each in items):
             said = f"the server answered with objects that are not in namespace {namespace}"
             raise RuntimeFailure(said, target=self.place, subject=f"{resource.kind} list")
+        version = resource.api_version
+        # a definition may name the kind of its lists; groups of the server's own have no dot
+        kind_of_list = "" if "." in version else f"{resource.kind}List"
+        if not _is_of(page, version, kind_of_list) or not all(_is_of(each, version, resource.kind) for each in items):
+            raise self._not_the_list(resource, "the server answered with a list of something else")
+        for each in items:
+            where = (str(each["metadata"].get("namespace") or ""), str(each["metadata"].get("name") or ""))
+            if where in named:
+                raise self._not_the_list(resource, f"the list names {'/'.join(filter(None, where))} twice")
+            named.add(where)
         return tuple(items)
+
+    def _not_the_list(self, resource: ApiResource, said: str) -> RuntimeFailure:
+        hint = "a proxy or a gateway may be in between"
+        return RuntimeFailure(said, target=self.place, subject=f"{resource.kind} list", hint=hint)
 
     @asynccontextmanager
     async def watch(
@@ -452,6 +476,11 @@ def _short_line(text: str, *, is_cut: bool = False) -> str:
         return text
     size = f"more than {_LOG_LIMIT_BYTES}" if is_cut else str(len(text))
     return f"{text[:_MOST_LOG_LINE]}… (the begin of a line of {size} characters)"
+
+
+def _is_of(found: Object, api_version: str, kind: str) -> bool:
+    """Whether what is found says nothing else of itself; `kind` "" is any."""
+    return found.get("apiVersion", api_version) == api_version and kind in ("", found.get("kind", kind))
 
 
 def _object(reply: Reply) -> Object:

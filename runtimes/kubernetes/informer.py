@@ -31,6 +31,8 @@ _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 10.0
 _PAUSE_AFTER_STREAM_SECONDS = 1.0
 _LASTING_SECONDS = 1.0
+_MOST_EMPTY = 2
+"""So many watches in a row may end at once without a word before the list is read again."""
 _WATCH_SECONDS = (10, 20)
 _OVERTIME_SECONDS = 3.0
 _OPENING_SECONDS = 10.0
@@ -99,6 +101,7 @@ class Informer:
         self._is_doubted = False
         self._version = ""
         self._opened_at: float | None = None
+        self._is_told = False
         self._attempt: asyncio.Timeout | None = None
         self._again = asyncio.Event()
         self._gone: dict[str, int] = {}
@@ -149,9 +152,9 @@ class Informer:
             self._attempt.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
-        attempt = 0
+        attempt, said_nothing = 0, 0
         while True:
-            self._opened_at = None
+            self._opened_at, self._is_told = None, False
             try:
                 async with asyncio.timeout(None) as self._attempt:
                     await self._follow()
@@ -173,6 +176,10 @@ class Informer:
             finally:
                 self._attempt = None
             attempt = 0 if self._has_lasted() else attempt + 1
+            said_nothing = 0 if attempt == 0 or self._is_told or self._opened_at is None else said_nothing + 1
+            if said_nothing >= _MOST_EMPTY:
+                # whoever answers so would never tell what happens: only a list is a state of now
+                self._version = ""
             if attempt or self.failure:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._pause(attempt)):
@@ -249,6 +256,7 @@ class Informer:
                 self._attempt.reschedule(asyncio.get_running_loop().time() + seconds + _OVERTIME_SECONDS)
             async for event in events:
                 self._on_heard()
+                self._is_told = True
                 self._take(event)
 
     def _take(self, event: WatchEvent) -> None:

@@ -31,6 +31,7 @@ from runtimes.base import (
     ReadRequest,
     Rejected,
     ResourceId,
+    RuntimeFailure,
     WatchReport,
     WatchRequest,
 )
@@ -345,6 +346,7 @@ class KubernetesRuntime:
                 live, _warnings = await self._client.apply(
                     id_, _bound(content, expected), force=force, secrets=secrets, gives_up_after=gives_up_after
                 )
+                self._refuse_other_state(id_, live, expected)
                 return normalize.live_resource(id_, live)
             except (ConflictingFields, Moved) as refused:
                 # the server looks at owners before it looks at versions, so a conflict too may mean another state
@@ -356,6 +358,22 @@ class KubernetesRuntime:
                     raise
                 expected = normalize.identity(now)
         raise self._too_fast(id_)
+
+    def _refuse_other_state(self, id_: KubernetesId, live: Object, expected: Identity | None) -> None:
+        """Raises `RuntimeFailure` for what no write is answered with: whether it was done is not known then."""
+        now = normalize.identity(live)
+        version, before = (
+            normalize.resource_version(now),
+            "" if expected is None else normalize.resource_version(expected),
+        )
+        is_older = version.isdecimal() and before.isdecimal() and int(version) < int(before)
+        if not now.uid or not version or is_older or (expected is not None and now.uid != expected.uid):
+            raise RuntimeFailure(
+                "the server answered with another state of the object than what was written",
+                target=self.place,
+                subject=str(id_),
+                hint="a cache or another server may answer in its place: read the object before trying again",
+            )
 
     async def _content(self, id_: KubernetesId, attributes: Mapping[str, Any]) -> Object:
         """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""

@@ -60,7 +60,8 @@ class Script:
         if is_last and len(self.lists) > 1:
             del self.lists[0]
         metadata = {"resourceVersion": "10", **({} if is_last else {"continue": str(number + 1)})}
-        return web.json_response({"kind": "PodList", "metadata": metadata, "items": pages[number]})
+        kind = "EventList" if request.path.endswith("/events") else "PodList"
+        return web.json_response({"kind": kind, "metadata": metadata, "items": pages[number]})
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
         events = self.watches.pop(0)
@@ -134,6 +135,14 @@ async def test_a_watch_that_ends_goes_on_from_the_last_bookmark(tmp_path: Path) 
     assert script.asked == ["list", "watch 10", "watch 99"]
 
 
+async def test_watches_that_end_at_once_and_say_nothing_are_not_believed(tmp_path: Path) -> None:
+    """What answers so may be no API server, and what happens would never be told."""
+    script = Script([[[_pod("a", 1)]], [[_pod("b", 9)]]], [[], [], [], []])
+    async with _informed(tmp_path, script) as informer:
+        assert _names(informer) == {"b": "9"}
+    assert script.asked == ["list", "watch 10", "watch 10", "list", "watch 10", "list", "watch 10"]
+
+
 async def test_a_version_that_has_expired_means_a_new_list_without_what_went_meanwhile(tmp_path: Path) -> None:
     gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
     script = Script([[[_pod("a", 1)]], [[_pod("b", 9)]]], [[gone], []])
@@ -161,7 +170,7 @@ async def test_of_events_is_held_what_is_read_and_what_all_say_once(tmp_path: Pa
         return _pod(name, 12, kind="Event", involvedObject=about, **said, **times, **source)
 
     script = Script([[[event("a")]]], [[{"type": "ADDED", "object": event("b")}]])
-    async with _informed(tmp_path, script) as informer:
+    async with _informed(tmp_path, script, "Event") as informer:
         a, b = informer.objects["uid-a"], informer.objects["uid-b"]
     whole = event("b")
     left_out = ("source", "reportingComponent", "eventTime")

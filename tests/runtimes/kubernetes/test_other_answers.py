@@ -9,13 +9,23 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import KubernetesId, LiveNode, Rejected, RuntimeFailure
+from runtimes.base import (
+    ApplyRequest,
+    Identity,
+    KubernetesId,
+    LiveNode,
+    Rejected,
+    Resource,
+    RuntimeFailure,
+    RuntimeType,
+)
 from runtimes.base.records import Lease, StoredSecret
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import failure
 from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.records import KubernetesRecords
+from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.kubernetes.transport import Reply
 
 KUBE_SYSTEM = KubernetesId("v1", "Namespace", "", "kube-system")
@@ -63,6 +73,7 @@ def behind(answer: Any) -> Client:
         {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": []},
         {"kind": "Status", "apiVersion": "v1", "status": "Success"},
         {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "another"}},
+        {"kind": "Namespace", "apiVersion": "v2", "metadata": {"name": "kube-system"}},
     ],
 )
 async def test_what_is_not_the_object_is_not_taken_for_it(answer: dict[str, Any]) -> None:
@@ -94,6 +105,39 @@ async def test_what_is_no_list_is_not_an_empty_one(answer: dict[str, Any]) -> No
     client = behind(answer)
     with pytest.raises(RuntimeFailure, match="no list"):
         await client.list(await client.resource("v1", "Namespace"))
+
+
+MAP = {"metadata": {"name": "a", "namespace": "shop", "uid": "1"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"kind": "SecretList", "apiVersion": "v1", "metadata": {}, "items": [MAP]},
+        {"kind": "ConfigMapList", "apiVersion": "v2", "metadata": {}, "items": [MAP]},
+        {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": [{"kind": "Secret", **MAP}]},
+        {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": [{"apiVersion": "v2", **MAP}]},
+    ],
+    ids=["kind", "version", "kind of an item", "version of an item"],
+)
+async def test_a_list_of_another_kind_is_not_taken_for_it(answer: dict[str, Any]) -> None:
+    client = behind(answer)
+    with pytest.raises(RuntimeFailure, match="a list of something else"):
+        await client.list(await client.resource("v1", "ConfigMap"), "shop")
+
+
+async def test_a_list_that_ends_before_its_end_is_not_whole() -> None:
+    """What is not in it would count as deleted."""
+    client = behind({"kind": "ConfigMapList", "metadata": {"remainingItemCount": 2}, "items": [MAP]})
+    with pytest.raises(RuntimeFailure, match="2 are left out"):
+        await client.list(await client.resource("v1", "ConfigMap"), "shop")
+
+
+async def test_a_list_that_names_an_object_twice_is_not_whole() -> None:
+    """As of a page that comes again in the place of the next one."""
+    client = behind({"kind": "ConfigMapList", "metadata": {}, "items": [MAP, MAP]})
+    with pytest.raises(RuntimeFailure, match="names shop/a twice"):
+        await client.list(await client.resource("v1", "ConfigMap"), "shop")
 
 
 async def test_an_empty_list_as_go_writes_it_is_one() -> None:
@@ -164,3 +208,24 @@ async def test_a_cordon_that_admission_puts_back_is_not_taken_for_done(spec: dic
         await operations.cordon(live)
     assert "webhook" in raised.value.hint
     await operations.uncordon(live)
+
+
+SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
+
+
+def settings(version: str, uid: str = "one", **data: str) -> dict[str, Any]:
+    metadata = {"name": "settings", "namespace": "shop", "uid": uid, "resourceVersion": version}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+@pytest.mark.parametrize(
+    "answer", [settings("7"), settings("12", uid="two"), settings("12", uid=""), settings("")],
+    ids=["an older version", "another object", "no uid", "no version"],
+)  # fmt: skip
+async def test_an_apply_that_another_state_answers_is_not_known_to_be_done(answer: dict[str, Any]) -> None:
+    """As a cache in between, or another server behind the same address, would."""
+    runtime = KubernetesRuntime(behind(answer))
+    resource = Resource(SETTINGS, RuntimeType.KUBERNETES, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}})
+    with pytest.raises(RuntimeFailure, match="the server answered with another state") as failed:
+        await runtime.apply(ApplyRequest(resource, Identity("one", "10/x")))
+    assert type(failed.value) is RuntimeFailure, "so the engine looks whether it was done"
