@@ -97,7 +97,7 @@ def parse(line: bytes) -> Event | None:
                 _address(hook),
                 str(hook.get("action") or ""),
                 str(content.get("@timestamp") or ""),
-                float(hook.get("elapsed_seconds") or 0),
+                _seconds(hook.get("elapsed_seconds")),
                 str(hook.get("id_value") or ""),
             )
         case "provision_progress":
@@ -146,6 +146,10 @@ def read(path: Path) -> tuple[Event, ...]:
 
 def _address(content: Mapping[str, Any]) -> str:
     return str(_mapping(content.get("resource")).get("addr") or "")
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

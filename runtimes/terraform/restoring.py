@@ -20,6 +20,7 @@ from runtimes.terraform import last_state
 from runtimes.terraform.events import ApplyHook, Event, Phase
 from runtimes.terraform.folder import Folder, is_in_use
 from runtimes.terraform.last_state import Condition, LastState
+from runtimes.terraform.process import MOST_OUTPUT_BYTES
 from runtimes.terraform.state import OtherFormat, PriorState, UnreadableState, read_prior
 
 _REPLACED_SUFFIX = ".replaced"
@@ -47,7 +48,7 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
     """
     before = last_state.load(folder)
     content = _read(state_file)
-    if content and content == _read(folder.last_state):
+    if content and (len(content) > MOST_OUTPUT_BYTES or content == _read(folder.last_state)):
         return
     try:
         state = _state(content) if content is not None else PriorState()

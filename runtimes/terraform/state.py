@@ -9,7 +9,7 @@ from typing import Any
 
 from kcl.records import dataclass, field
 from runtimes.base import FieldPath, TerraformId, value_at
-from runtimes.base.documents import load_json
+from runtimes.base.documents import OverLimit, load_json
 from runtimes.terraform import names, schema, values
 from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.schema import Form, Schemas, Type
@@ -20,6 +20,7 @@ _PROVIDER_OF_INSTANCE = "instance_provider"
 """Where OpenTofu says it once a resource's instances may each have a provider of their own; the resource has none then.
 https://github.com/opentofu/opentofu/blob/main/internal/states/statefile/version4.go"""
 _VERSION = re.compile(r"v?\d+\.\d+")
+_TOO_MUCH = "it is left as it is, as it may be whole: use terraform alone for it, or take out what nests so deep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,12 @@ def _document(content: Content) -> Mapping[str, Any]:
         return {}
     try:
         document = load_json(content)
-    except ValueError as error:
+    except OverLimit as error:
+        raise OtherFormat(f"the state {error.problem}", hint=_TOO_MUCH) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UnreadableState("the state is not JSON; it may have been cut off while it was written") from error
+    except ValueError:
+        raise OtherFormat("the state has a number of too many digits", hint=_TOO_MUCH) from None
     if not isinstance(document, Mapping) or not document:
         raise UnreadableState("the state is not a JSON object")
     return document

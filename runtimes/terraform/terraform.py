@@ -23,7 +23,7 @@ from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import FORGETTING_VERSION, Binary
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.folder import Folder, is_in_use, read_json
-from runtimes.terraform.process import Command, Running, end_orphans, run, start, start_waiting
+from runtimes.terraform.process import MOST_OUTPUT_BYTES, Command, Running, end_orphans, run, start, start_waiting
 from runtimes.terraform.state import OtherFormat, PriorState, UnreadableState, read_prior
 
 _PATIENCE_SECONDS = 10.0
@@ -282,7 +282,14 @@ class Terraform:
     def written_state(self) -> bytes:
         """Returns what a local state has at this moment, empty where there is none. Raises `Misconfigured`."""
         try:
-            return read_regular(self.state_file)
+            content = read_regular(self.state_file, MOST_OUTPUT_BYTES + 1)
+            if len(content) > MOST_OUTPUT_BYTES:
+                raise RuntimeFailure(
+                    f"its state {self.state_file} has more than {MOST_OUTPUT_BYTES / 1_000_000:.0f} MB",
+                    target=self._settings.place,
+                    hint="split the stack: so large a state or plan is not read",
+                )
+            return content
         except FileNotFoundError:
             return b""
         except OSError as error:

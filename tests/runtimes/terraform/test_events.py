@@ -43,6 +43,10 @@ def line(type_: str, **content: Any) -> bytes:
             ApplyHook(Phase.COMPLETED, "terraform_data.a", "create", "2026-11-21T14:04:52Z", 3.0, "x"),
         ),
         (
+            line("apply_progress", hook={"resource": RESOURCE, "action": "create", "elapsed_seconds": "ten"}),
+            ApplyHook(Phase.PROGRESS, "terraform_data.a", "create", "2026-11-21T14:04:52Z"),
+        ),
+        (
             line("apply_errored", hook={"resource": RESOURCE, "action": "delete", "elapsed_seconds": 1}),
             ApplyHook(Phase.ERRORED, "terraform_data.a", "delete", "2026-11-21T14:04:52Z", 1.0),
         ),

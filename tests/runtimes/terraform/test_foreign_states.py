@@ -129,6 +129,48 @@ async def test_a_whole_state_of_another_format_is_refused_and_never_replaced(
         assert folder.state.read_text() == content
 
 
+NESTED = '{"value": ' * 300 + "1" + "}" * 300
+
+
+@needs_terraform
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(NESTED, "is nested deeper than the limit"), ("9" * 5000, "a number of too many digits")],
+    ids=["nested", "long number"],
+)
+async def test_a_state_that_is_too_much_for_us_is_not_taken_for_a_torn_one(
+    tmp_path: Path, value: str, message: str
+) -> None:
+    """terraform reads it; an older copy in its place would lose what was made since."""
+    runtime, folder = TerraformRuntime.connect(folder=tmp_path / "folder"), Folder(tmp_path / "folder")
+    request = WorkspacePlanRequest((data("a", input="a"),))
+    async with runtime.apply_all(request, anything) as run:
+        await run.outcome()
+    before = json.loads(folder.state.read_bytes())
+    text = json.dumps({**before, "serial": before["serial"] + 1, "outputs": {"o": {"value": "HERE", "type": "x"}}})
+    content = text.replace('"HERE"', value)
+    folder.state.write_text(content)
+    for asked in (runtime.survey(request), runtime.record(request), runtime.owned({})):
+        with pytest.raises(RuntimeFailure, match=message) as raised:
+            await asked
+        assert "left as it is" in raised.value.hint
+    assert folder.state.read_text() == content
+
+
+@needs_terraform
+async def test_a_state_file_of_any_size_is_not_read_whole(tmp_path: Path) -> None:
+    runtime, folder = TerraformRuntime.connect(folder=tmp_path / "folder"), Folder(tmp_path / "folder")
+    request = WorkspacePlanRequest((data("a", input="a"),))
+    async with runtime.apply_all(request, anything) as run:
+        await run.outcome()
+    with folder.state.open("r+b") as file:
+        file.truncate(300_000_000)
+    for asked in (runtime.survey(request), runtime.record(request), runtime.owned({})):
+        with pytest.raises(RuntimeFailure, match="has more than 256 MB"):
+            await asked
+    assert folder.state.stat().st_size == 300_000_000
+
+
 def _raw(**instance: Any) -> dict[str, Any]:
     resource = {"mode": "managed", "type": "acme_thing", "name": "one", "instances": [instance]}
     return {"version": 4, "serial": 1, "lineage": "line", "resources": [resource]}
