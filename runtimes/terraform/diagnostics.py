@@ -36,7 +36,7 @@ _OF_EXTENSIONS: Final[Mapping[str, FieldPath]] = {
     _NOTHING_THERE: ("importId",),
     _KEPT: ("lifecycle", "prevent_destroy"),
 }
-_LOCKED = "Error acquiring the state lock"
+LOCKED: Final = "Error acquiring the state lock"
 # terraform reads the state while it locks it, and says of both that they failed as the lock
 _UNREADABLE_STATE = re.compile(
     r"state file|state contains|state snapshot|state (format|version)|unsupported state|unexpected (eof|end of)"
@@ -44,7 +44,7 @@ _UNREADABLE_STATE = re.compile(
     re.IGNORECASE,
 )
 # of the `http` backend, terraform gives as Lock Info what itself wanted to write, and of the holder the id in the text
-_HELD_BY_ID = re.compile(r"already locked: ID=([0-9A-Za-z-]{1,64})")
+_HELD_BY_ID = re.compile(r"already locked:\s+ID=([0-9A-Za-z-]{1,64})")
 _NOTHING_TO_IMPORT = re.compile(
     r"nothing exists|non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE
 )
@@ -91,8 +91,8 @@ def failure(
         )
     first = min(errors, key=_rank)
     said = f"{first.message}\n{first.detail}"
-    if first.message == _LOCKED:
-        return _locked(first.detail, place)
+    if first.message == LOCKED:
+        return locked(first.detail, place)
     kind = _kind(said)
     message = _message(first) + _more(len(errors) - 1)
     if kind.type_ is Rejected:
@@ -124,7 +124,8 @@ def lock_of(detail: str) -> Lock:
     return Lock(told.get("ID", ""), told.get("Who", ""), since, operation)
 
 
-def _locked(detail: str, place: str) -> RuntimeFailure:
+def locked(detail: str, place: str) -> RuntimeFailure:
+    """Returns the failure of who could not have the lock of the state; `detail` is what terraform says of it."""
     lock = lock_of(detail)
     if not lock.who and not lock.id:
         if _UNREADABLE_STATE.search(detail):
@@ -263,7 +264,7 @@ def _rank(finding: Finding) -> int:
     kind = _kind(f"{finding.message}\n{finding.detail}")
     return (
         -1
-        if finding.message == _LOCKED
+        if finding.message == LOCKED
         else next((index for index, each in enumerate(_KINDS) if each is kind), len(_KINDS))
     )
 

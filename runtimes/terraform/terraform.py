@@ -18,7 +18,17 @@ from kcl.records import dataclass, field
 from kcl.regular import read_regular
 from runtimes.base import Finding, Misconfigured, ProviderUse, ResourceId, RuntimeFailure
 from runtimes.base.documents import load_json
-from runtimes.terraform import binary, cli_config, diagnostics, events, lock, restoring, schema, uses
+from runtimes.terraform import (
+    binary,
+    cli_config,
+    diagnostics,
+    events,
+    last_state,
+    lock,
+    restoring,
+    schema,
+    uses,
+)
 from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import FORGETTING_VERSION, Binary
 from runtimes.terraform.configuration import Configuration
@@ -28,6 +38,8 @@ from runtimes.terraform.state import OtherFormat, PriorState, UnreadableState, r
 
 _PATIENCE_SECONDS = 10.0
 _STATE_ATTEMPTS, _STATE_PAUSE_SECONDS = 20, 0.05
+_FRAME = re.compile(r"[│╷╵]|\x1b\[[0-9;]*m")
+"""What terraform draws around what it says on a screen."""
 _MOST_ERRORS_BYTES = 1 << 16
 _LONGEST_ERRORS = 2000
 _CHANGES = 2  # the exit code of a plan that would change something
@@ -357,11 +369,26 @@ class Terraform:
             return
         arguments = self._arguments.push_state(rescued.name, lock_timeout_seconds=self._settings.lock_timeout_seconds)
         said = await run(self._command(arguments))
-        if said.code != 0:
+        if said.code != 0 and not (said.code > 0 and await self._has_all_of(rescued)):
             failed = self._failed("take back the state it could not write before", said.code, said.errors, None)
-            failed.hint = f"look at {rescued}: it knows resources that the state may not know; push it or remove it"
+            if not failed.hint and said.code < 0:
+                failed.hint = "plan again: that tries it once more"
+            failed.hint = (
+                failed.hint
+                or f"look at {rescued}: it knows resources that the state may not know; push it or remove it"
+            )
             raise failed
         rescued.unlink()
+
+    async def _has_all_of(self, rescued: Path) -> bool:
+        """Whether the state has everything that was left of one it could not write: as where terraform was killed once
+        it had been taken. terraform gives what is pushed where nothing was another lineage, and knows it no more."""
+        try:
+            there = last_state.identities(read_prior(await self.state()), frozenset())
+            left = last_state.identities(read_prior(read_regular(rescued)), frozenset())
+        except (RuntimeFailure, UnreadableState, OSError):
+            return False
+        return bool(left) and all(uid and there.get(id_) == uid for id_, uid in left.items())
 
     def torn_rescue(self) -> str:
         """Says why no terraform would take back what it left of a state that it could not write: where the disk was
@@ -389,6 +416,8 @@ class Terraform:
         return self._failed(doing, code, _end_of(self.folder.errors), configuration)
 
     def _failed(self, doing: str, code: int, errors: str, configuration: Configuration | None) -> RuntimeFailure:
+        if diagnostics.LOCKED in errors:
+            return diagnostics.locked(_FRAME.sub("", errors), self._settings.place)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         # secrets go first: one that is cut off, or whose lines are joined, would not be found any more
         errors = errors[-_MOST_ERRORS_BYTES:]
@@ -514,7 +543,7 @@ def _screen_errors(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Returns what was written to stderr as one line, without the frame terraform draws around it."""
-    said = " ".join(re.sub(r"[│╷╵]|\x1b\[[0-9;]*m", " ", text).split())
+    said = " ".join(_FRAME.sub(" ", text).split())
     return said if len(said) <= _LONGEST_ERRORS else f"{said[:_LONGEST_ERRORS]}…"
 
 

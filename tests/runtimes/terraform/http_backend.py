@@ -18,13 +18,14 @@ class Store:
     """What the server keeps. `lock` is the info of who holds it, empty where nobody does.
 
     `says` is what is answered to who reads, in place of the state: code and body. `takes` is what becomes of what it is
-    sent: "all" is kept, "nothing" refused; "in vain" is accepted and dropped.
+    sent, answered once `keeps_waiting` is set: "all" is kept, "nothing" refused; "in vain" is accepted and dropped.
     """
 
     state: bytes = b""
     lock: bytes = b""
     refuses: bool = False
     says: tuple[int, bytes] | None = None
+    keeps_waiting: threading.Event | None = None
     takes: str = "all"
     address: str = ""
     asked: list[str] = field(default_factory=list)
@@ -52,6 +53,9 @@ def handler(store: Store) -> type[BaseHTTPRequestHandler]:
             body = self._body()
             if store.takes == "all":
                 store.state = body
+            if store.keeps_waiting is not None:
+                store.keeps_waiting.wait(30)
+                return  # who asked may be gone
             self._answer(403 if store.takes == "nothing" else 200)
 
         def do_LOCK(self) -> None:

@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 
 from runtimes.base import (
     Observation,
+    Overloaded,
     PlannedAction,
     ReadRequest,
     Resource,
@@ -21,7 +23,7 @@ from runtimes.base import (
     WatchRequest,
     WorkspacePlanRequest,
 )
-from runtimes.terraform import record
+from runtimes.terraform import process, record
 from runtimes.terraform.runtime import TerraformRuntime
 from tests.runtimes.terraform.http_backend import Store, runtime
 from tests.runtimes.terraform.practice import TERRAFORM, Place, actions, anything, bucket, needs_terraform, until
@@ -89,6 +91,36 @@ async def test_a_state_that_could_not_be_written_is_not_believed_by_who_only_rea
     store.takes = "all"
     assert actions(await remote.survey(request)) == {"invoices": PlannedAction.NONE}
     assert await remote.read(ReadRequest(INVOICES.id)) is not None
+
+
+@pytest.mark.parametrize("takes", ["all", "in vain"])
+async def test_terraform_is_killed_while_it_takes_a_state_back(place: Place, store: Store, takes: str) -> None:
+    """The lock that it leaves is named with its id, and what the backend had taken by then is not called another's."""
+    remote, request = runtime(place, store, lock_timeout_seconds=0.2), WorkspacePlanRequest((INVOICES,))
+    store.takes = "nothing"
+    async with remote.apply_all(request, anything) as run:
+        assert [each async for each in run if isinstance(each, ResourceFailed)]
+    store.takes, store.keeps_waiting = takes, threading.Event()
+    asked = len(store.asked)
+    killed = asyncio.create_task(remote.survey(request))
+    await until(lambda: "POST" in store.asked[asked:], "the push")
+    working = [each for each, _ in process._working_in(place.folder.path)]
+    (pid,) = [each for each in working if "push" in process._arguments(each)]
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(RuntimeFailure, match="ended by signal 9") as raised:
+        await killed
+    assert "plan again" in raised.value.hint
+    store.keeps_waiting.set()
+    store.keeps_waiting, store.takes = None, "all"
+
+    lock = json.loads(store.lock)["ID"]
+    with pytest.raises(Overloaded, match=rf"the state is locked by somebody: .* {lock}") as busy:
+        await remote.survey(request)
+    assert busy.value.hint.endswith(f"wb state unlock STACK {lock}")
+    assert place.folder.rescued_state.exists() == (takes == "in vain"), "what the state has is not taken back again"
+    await remote.unlock_state(request, lock)
+    assert actions(await remote.survey(request)) == {"invoices": PlannedAction.NONE}
+    assert not place.folder.rescued_state.exists() and len(json.loads(store.state)["resources"]) == 1
 
 
 FULL = """#!/bin/sh
