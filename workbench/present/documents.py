@@ -178,6 +178,7 @@ def status(found: StatusTree | None) -> dict[str, Any]:
                 "status": each.health.status.value,
                 "reason": each.health.reason,
                 "message": each.health.message,
+                "qualified": each.health.is_qualified,
                 "lostSince": _time(each.lost.since) if each.lost else None,
                 "last": each.last.status.value if each.last else None,
             }

@@ -186,6 +186,8 @@ def test_what_is_to_be_known_beside_ready_is_said() -> None:
     said = "✓ everything is ready  ! Service shop/api @hz: 0 with the present template"
     assert str(reconcile.why_line(seen(Health(Status.CURRENT), old), UNICODE, BEGIN)) == said
     assert str(reconcile.why_line(seen(old, old), UNICODE, BEGIN)).endswith("template (and 1 more)")
+    listed = documents.status(seen(Health(Status.CURRENT), old))["resources"]
+    assert [each["qualified"] for each in listed] == [False, True]
 
 
 def test_before_the_first_picture_nothing_is_claimed() -> None:
