@@ -61,6 +61,7 @@ class Session:
         clock: Clock = now,
     ) -> None:
         self.columns = Columns.UTF_16
+        self.clock = clock
         self.cache = ParseCache(clock=clock)
         self.packages = downloaded_folder(environment)
         self.documents = Documents(base or Disk(clock))

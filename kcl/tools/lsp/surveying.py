@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kcl.memo.inputs import now
 from kcl.records import dataclass
 from kcl.source import FileSystem, OsFileSystem, OverlayFileSystem
 from kcl.syntax import ast
@@ -136,7 +135,7 @@ class Survey:
 
     async def look(self, name: str) -> StackSettings | None:
         """Asks for one stack; what is said of it counts with `keep`. None where it can't be had."""
-        documents, started = self.session.documents, now()
+        documents, started = self.session.documents, self.session.clock()
         self._turn += 1
         try:
             found = await self.repository.look(name, unsaved(documents))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from kcl.tools.lsp.repositories import NotLooked, Place, Setting, StackSettings
 from kcl.tools.lsp.resolving import Declaration
 from kcl.tools.lsp.sessions import Session
 from kcl.tools.lsp.surveying import Extent, Survey
+from tests.kcl.clocks import later
 
 FILES = {
     "kcl.mod": "",
@@ -73,7 +73,7 @@ def _survey(root: Path, *names: str) -> tuple[Survey, Folders]:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         os.utime(path, (1_000_000_000, 1_000_000_000))
-    session = Session(OsFileSystem())
+    session = Session(OsFileSystem(later), clock=later)
     repository = Folders(root, *names)
     survey = Survey(session, repository)
     return survey, repository
@@ -91,14 +91,8 @@ async def _look_around(survey: Survey, most: int = 99) -> list[str]:
     return done
 
 
-def _settle() -> None:
-    """Lets what was just written get old enough for its times to tell it from what it becomes."""
-    time.sleep(0.15)
-
-
 async def test_a_line_tells_what_it_sets_and_what_wins_elsewhere(tmp_path: Path) -> None:
     survey, _ = _survey(tmp_path, "dev", "prod")
-    _settle()
     assert await _look_around(survey) == ["dev", "prod"]
     base = str(tmp_path / "base/base.k")
     effects = survey.at(base, 5)
@@ -120,7 +114,6 @@ async def test_a_line_tells_what_it_sets_and_what_wins_elsewhere(tmp_path: Path)
 
 async def test_an_attribute_tells_where_it_is_set(tmp_path: Path) -> None:
     survey, _ = _survey(tmp_path, "dev", "prod")
-    _settle()
     await _look_around(survey)
     server = tmp_path / "models/server.k"
     at = FILES["models/server.k"].index("replicas")
@@ -135,7 +128,6 @@ async def test_an_attribute_tells_where_it_is_set(tmp_path: Path) -> None:
 
 async def test_it_says_how_much_it_knows(tmp_path: Path) -> None:
     survey, _ = _survey(tmp_path, "dev", "prod")
-    _settle()
     assert "not known" in str(survey.extent()) and not survey.extent().is_whole
     await _look_around(survey, 1)
     assert str(survey.extent()) == "1 of 2 stacks looked at so far"
@@ -144,7 +136,6 @@ async def test_it_says_how_much_it_knows(tmp_path: Path) -> None:
 
 async def test_after_an_edit_only_what_it_touches_is_looked_at_again_and_nothing_old_is_told(tmp_path: Path) -> None:
     survey, repository = _survey(tmp_path, "dev", "prod")
-    _settle()
     await _look_around(survey)
     main = str(tmp_path / "prod/main.k")
     survey.session.open(main, FILES["prod/main.k"].replace("    replicas = 9\n", ""), 1)
@@ -160,7 +151,6 @@ async def test_after_an_edit_only_what_it_touches_is_looked_at_again_and_nothing
 
 async def test_a_file_that_changes_on_disk_is_looked_at_again(tmp_path: Path) -> None:
     survey, _ = _survey(tmp_path, "dev", "prod")
-    _settle()
     await _look_around(survey)
     (tmp_path / "models/server.k").write_text(FILES["models/server.k"].replace("= 1", "= 3"))
     survey.session.touch()
@@ -171,7 +161,6 @@ async def test_a_file_that_changes_on_disk_is_looked_at_again(tmp_path: Path) ->
 async def test_a_stack_that_does_not_compile_is_named(tmp_path: Path) -> None:
     survey, repository = _survey(tmp_path, "dev", "prod")
     (tmp_path / "dev/main.k").write_text("web = (\n")
-    _settle()
     await _look_around(survey)
     assert str(survey.extent()) == "1 of 2 stacks looked at; 1 can't be compiled: dev"
     assert not survey.extent().is_whole
