@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 from runtimes.base import Forbidden, KubernetesId, Lost, NotThere, RuntimeFailure, Unreachable
@@ -26,6 +26,7 @@ from runtimes.kubernetes.client import Listing, Object, Thin, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.event_room import EventRoom
 from runtimes.kubernetes.failures import Expired
+from runtimes.kubernetes.trimming import trimmed
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 10.0
@@ -87,11 +88,13 @@ class Informer:
         heard: Callable[[], None] = lambda: None,
         read_named: Callable[[], Awaitable[Iterable[Object]]] | None = None,
         room: EventRoom | None = None,
+        has_rules: bool = False,
     ) -> None:
         """`kind` names kind and namespace; with `name`, only the object of that name is looked at. `read_named` reads
-        all that matters one by one, None where that is not known."""
+        all that matters one by one, None where that is not known. `has_rules`: see `trimmed`."""
         self._client, self._kind, self._name = client, kind, name
         self._changed, self._on_heard, self._read_named = changed, heard, read_named
+        self._trimmed = partial(trimmed, has_rules=has_rules)
         self._is_polled = False
         self.objects: dict[str, Object] = {}
         self.is_settled = False
@@ -214,7 +217,7 @@ class Informer:
         except Forbidden:
             raise refusal from None
         self._is_polled = True
-        self._replace({_uid(each): _trimmed(each) for each in found})
+        self._replace({_uid(each): self._trimmed(each) for each in found})
         self._heard()
 
     def _has_lasted(self) -> bool:
@@ -234,7 +237,7 @@ class Informer:
         room = None if self.room is None else EventRoom(self.room.most)
         thin = None if room is None else room.thinned
         listing = await self._client.list(
-            resource, self._kind.namespace, fields=self._selector(), trim=_trimmed, thin=thin
+            resource, self._kind.namespace, fields=self._selector(), trim=self._trimmed, thin=thin
         )
         if self.room is not None and room is not None:
             self.room.take_over(room)
@@ -281,7 +284,7 @@ class Informer:
             self.objects[uid] = {
                 "apiVersion": self._kind.api_version,
                 "kind": self._kind.kind,
-                **_trimmed(event.object),
+                **self._trimmed(event.object),
             }
         if self._moved is not None:
             self._moved.add(uid)
@@ -322,42 +325,6 @@ class Informer:
 
     def _selector(self) -> str:
         return f"metadata.name={self._name}" if self._name else ""
-
-
-def _trimmed(live: Object) -> Object:
-    """Leaves out what readiness has no use for, secrets before all."""
-    metadata = {name: value for name, value in (live.get("metadata") or {}).items() if name != "managedFields"}
-    if live.get("kind") in ("Secret", "ConfigMap"):
-        return {"apiVersion": live.get("apiVersion"), "kind": live["kind"], "metadata": metadata}
-    if "involvedObject" in live:
-        return _trimmed_event(live, metadata)
-    return {**live, "metadata": metadata}
-
-
-_OF_EVENTS = (
-    "apiVersion", "kind", "type", "reason", "message", "count", "series", "firstTimestamp", "lastTimestamp",
-    "eventTime",
-)  # fmt: skip
-_REPEATED = frozenset({"apiVersion", "kind", "type", "reason", "namespace"})
-
-
-def _trimmed_event(live: Object, metadata: Object) -> Object:
-    """There may be a hundred thousand: what is not read is left out, and what all say is there once."""
-    named = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-             if key in metadata}  # fmt: skip
-    about = live["involvedObject"]
-    kept = {key: _once(key, live[key]) for key in _OF_EVENTS if live.get(key) is not None}
-    kept["metadata"] = {key: _once(key, value) for key, value in named.items()}
-    kept["involvedObject"] = (
-        {key: _once(key, about[key]) for key in ("apiVersion", "kind", "namespace", "name", "uid") if key in about}
-        if isinstance(about, dict)
-        else about
-    )
-    return kept
-
-
-def _once(key: str, value: Any) -> Any:
-    return sys.intern(value) if key in _REPEATED and type(value) is str else value
 
 
 def _uid(live: Object) -> str:

@@ -210,6 +210,7 @@ class _Observer(AsyncIterator[WatchReport]):
                 changed=self._mark,
                 heard=self._liveness.heard,
                 read_named=None if (api_version, kind) in _OWNED else partial(self._read_named, *whole[:3]),
+                has_rules=any(each.kind == kind and self._rules.get(each) is not None for each in self._ids),
             )
         return self._informers[key]
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from runtimes.base import Status
-from runtimes.kubernetes import health, why
+from runtimes.kubernetes import health, tree, why
 from runtimes.kubernetes.fields import parsed_time
 from runtimes.kubernetes.objects import Objects
+from runtimes.kubernetes.trimming import trimmed
 from tests.runtimes.kubernetes import recorded
 
 SCENARIOS = [pytest.param(path, id=recorded.name_of(path)) for path in recorded.files()]
@@ -53,6 +54,18 @@ def test_agrees_with_most_of_the_debatable_labels_too() -> None:
             asked += 1
             agreed += status == label["status"]
     assert asked and agreed >= 0.95 * asked, (agreed, asked)
+
+
+@pytest.mark.parametrize("path", SCENARIOS)
+def test_what_a_watch_leaves_out_is_looked_at_by_nothing(path: Path) -> None:
+    data = recorded.scenario(path)
+    for label in data["labels"]:
+        state, now = recorded.moment(data, label["n"]), recorded.at(label["after_ms"])
+        live = state.get(label["object"])
+        held = Objects(map(trimmed, state.objects.values()), map(trimmed, state.events))
+        if live is not None:
+            assert tree.build(trimmed(live), held, now) == tree.build(live, state.indexed(), now)
+            assert why.blocking(trimmed(live), held, now) == why.blocking(live, state.indexed(), now)
 
 
 @pytest.mark.parametrize("path", SCENARIOS)

@@ -18,6 +18,7 @@ from runtimes.kubernetes.event_room import EventRoom
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.transport import Transport
+from runtimes.kubernetes.trimming import trimmed
 
 CONFIG = """
 current-context: main
@@ -157,6 +158,23 @@ async def test_secrets_are_not_kept(tmp_path: Path) -> None:
     async with _informed(tmp_path, script) as informer:
         assert list(informer.objects) == ["uid-a"]
         assert "dmFsdWU=" not in repr(informer.objects)
+
+
+async def test_of_pods_is_held_what_is_looked_at_and_all_where_rules_may_look_at_anything(tmp_path: Path) -> None:
+    container = {"name": "app", "image": "shop:1", "env": [{"name": "A", "value": "1"}], "livenessProbe": {}}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "x", "emptyDir": {}}]
+    spec = {"nodeName": "n", "containers": [container], "volumes": volumes, "tolerations": [{"key": "k"}]}
+    status = {"phase": "Running", "podIP": "10.0.0.1", "containerStatuses": [{"name": "app", "imageID": "i"}]}
+    script = Script([[[_pod("a", 1, spec=spec, status=status)]]], [[]])
+    async with _informed(tmp_path, script) as informer:
+        held = informer.objects["uid-a"]
+    assert held["spec"] == {
+        "nodeName": "n",
+        "containers": [{"name": "app", "image": "shop:1"}],
+        "volumes": [volumes[0], {"name": "x"}],
+    }
+    assert held["status"] == {"phase": "Running", "containerStatuses": [{"name": "app"}]}
+    assert trimmed(_pod("a", 1, spec=spec, status=status), has_rules=True)["spec"] == spec
 
 
 async def test_of_events_is_held_what_is_read_and_what_all_say_once(tmp_path: Path) -> None:
