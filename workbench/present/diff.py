@@ -7,11 +7,11 @@ stands below it (value_changes.py). A new resource is shown whole, since all of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from runtimes.base import Address, Basis, FieldPath, TerraformId, format_path, starts_with
 from runtimes.base.references import Ids, InvalidReference, references
@@ -36,6 +36,9 @@ CHANGE_COLUMNS = (
 )
 SOURCE_WIDTH = 28
 _LEAST_FIELD = 12
+_MOST_ALIKE: Final = 20
+_SHOWN_ALIKE: Final = 10
+T = TypeVar("T")
 FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=SOURCE_WIDTH))
 LINE_WIDTH = 110
 """A field whose path and values are at most so long together stands in one line."""
@@ -166,9 +169,12 @@ def problem_lines(problems: Iterable[Problem], glyphs: Glyphs) -> Iterator[Line]
     for each in sorted(problems, key=lambda each: (each.cluster, str(each.address or ""))):
         by_hint.setdefault(each.hint, []).append(each)
     for hint, alike in by_hint.items():
-        for each in alike:
+        shown, more = _few_alike(alike, lambda each: (each.cluster, each.message))
+        for each in shown:
             where = f"{each.address}" if each.address else each.cluster
             yield line(Span(f"{glyphs.unknown} {where}: ", Tone.WARN), each.message)
+        for (cluster, message), count in more.items():
+            yield line(Span(f"{glyphs.unknown} {cluster}: {count} more: ", Tone.WARN), message)
         if hint:
             yield line(Span(f"  {glyphs.arrow} {hint}", Tone.MUTED))
 
@@ -187,10 +193,27 @@ def gap_lines(gaps: Iterable[Gap], glyphs: Glyphs) -> Iterator[Line]:
     for each in gaps:
         by_hint.setdefault(each.hint, []).append(each)
     for hint, alike in by_hint.items():
-        for each in alike:
+        shown, more = _few_alike(alike, lambda each: (each.place, each.message))
+        for each in shown:
             yield line(Span(f"{glyphs.unknown} {each}", Tone.WARN))
+        for (place, message), count in more.items():
+            yield line(Span(f"{glyphs.unknown} {f'{place}: ' if place else ''}{count} more: {message}", Tone.WARN))
         if hint:
             yield line(Span(f"  {glyphs.arrow} {hint}", Tone.MUTED))
+
+
+def _few_alike(found: Sequence[T], said: Callable[[T], tuple[str, str]]) -> tuple[list[T], dict[tuple[str, str], int]]:
+    """Returns what to list, and how many more say the same of the same place: of thousands the first are enough, and
+    JSON has all."""
+    counts = Counter(map(said, found))
+    listed: Counter[tuple[str, str]] = Counter()
+    shown: list[T] = []
+    for each in found:
+        key = said(each)
+        listed[key] += 1
+        if counts[key] <= _MOST_ALIKE or listed[key] <= _SHOWN_ALIKE:
+            shown.append(each)
+    return shown, {key: count - _SHOWN_ALIKE for key, count in counts.items() if count > _MOST_ALIKE}
 
 
 def detail_rows(

@@ -9,8 +9,10 @@ from runtimes.base import Address, KubernetesId, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
 from tests.workbench.engine.world import World, namespace, resource
+from workbench.engine.changes import Gap, Problem
 from workbench.engine.events import Action, Event, StepFinished, StepProgress, StepStarted
 from workbench.present import documents, plan
+from workbench.present.diff import gap_lines, problem_lines
 from workbench.present.glyphs import UNICODE
 
 
@@ -75,3 +77,24 @@ async def test_clusters_are_not_spoken_of_where_none_is_asked() -> None:
     there = World({}, workspace=FakeWorkspace())
     made = await there.plan(resource("db"))
     assert [each.name for each in made.guards] == ["terraform plans", "writing allowed"]
+
+
+def test_of_thousands_that_say_the_same_the_first_are_listed_and_the_rest_counted() -> None:
+    def gap(number: int, message: str = "left alone") -> Gap:
+        return Gap("hz", message, "adopt them", KubernetesId("v1", "ConfigMap", "shop", f"c-{number}"), exists=True)
+
+    def problem(number: int) -> Problem:
+        address = Address("hz", KubernetesId("v1", "ConfigMap", "shop", f"c-{number:04}"))
+        return Problem("hz", "Overloaded", "come back later", "try again", address)
+
+    shown = [str(each) for each in gap_lines([*map(gap, range(2_000)), gap(1, "another"), gap(2, "another")], UNICODE)]
+    assert shown[9] == "? v1:ConfigMap:shop:c-9@hz: left alone"
+    assert shown[10:] == [
+        "? v1:ConfigMap:shop:c-1@hz: another",
+        "? v1:ConfigMap:shop:c-2@hz: another",
+        "? hz: 1990 more: left alone",
+        f"  {UNICODE.arrow} adopt them",
+    ]
+    shown = [str(each) for each in problem_lines(map(problem, range(2_000)), UNICODE)]
+    assert len(shown) == 12 and shown[10] == "? hz: 1990 more: come back later"
+    assert len(list(gap_lines(map(gap, range(20)), UNICODE))) == 21, "few are all listed"
