@@ -227,8 +227,13 @@ async def test_a_disturbed_watch_still_ends_at_the_truth(sandboxed: Place, distu
     id_ = KubernetesId.of(sandboxed.deployment())
     async with sandboxed.runtime.watch(WatchRequest((id_,))) as observations:
         await sandboxed.apply(sandboxed.deployment(replicas=2))
-        (*_, last) = await _until(observations, lambda each: each.health.status is Status.CURRENT and each.lost is None)
-        assert [node.ref.kind for node in _flat(last.tree)].count("Pod") == 2
+
+        def is_whole(told: Observation) -> bool:
+            """The Deployment's own status may be heard before its pods are, whose watch is another one."""
+            pods = [node.ref.kind for node in _flat(told.tree)].count("Pod")
+            return told.health.status is Status.CURRENT and told.lost is None and pods == 2
+
+        await _until(observations, is_whole)
         await sandboxed.runtime.delete(DeleteRequest(id_, None))
         await _until(observations, _is(Status.NOT_FOUND))
 
