@@ -49,3 +49,40 @@ async def test_a_scale_that_somebody_took_back_is_not_told_as_done(ground: Groun
     again = await ground.session.recovery(wanted)
     assert {each.state for each in again.hosts} == {HostState.UNVERIFIED}, again.hosts
     assert "wants 2 replicas now" in again.hosts[0].why and not is_accomplished(again.hosts)
+
+
+async def test_a_host_of_a_cluster_that_is_not_seen_now_is_not_told_as_recovered(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    incident = document(ground.hosts(0), reason="INC-3")
+    report, _ = await run(ground.session, await ground.session.recovery(incident))
+    assert report.outcome is RecoveryOutcome.RECOVERED
+    await ground.ready(0, 2)
+    file = ground.home / "kubeconfig"
+    file.write_text(file.read_text().replace(ground.sandbox.urls[0], "https://127.0.0.1:9"))
+    async with ground.open() as session:
+        again = await session.recovery(incident)
+        assert again.is_empty and not is_accomplished(again.hosts)
+        assert {each.state for each in again.hosts} == {HostState.UNVERIFIED}, again.hosts
+        assert all("hangzhou is not seen now" in each.why for each in again.hosts), again.hosts
+
+
+async def test_a_host_whose_new_pod_is_gone_stands_as_its_workload_does(ground: Ground) -> None:
+    cluster = ground.sandbox.clusters[0]
+    cluster.create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    incident = document(ground.hosts(0), reason="INC-4")
+    await run(ground.session, await ground.session.recovery(incident))
+    await ground.ready(0, 2)
+    for pod in ground.pods(0):
+        cluster.delete("pods", "shop", pod["metadata"]["name"])
+    await ground.ready(0, 2)
+    assert is_accomplished((await ground.session.recovery(incident)).hosts), "others took the place of these"
+    ground.sandbox.faults[0].stop("kube-scheduler")
+    for pod in ground.pods(0):
+        cluster.delete("pods", "shop", pod["metadata"]["name"])
+    await ground.until(lambda: not any(map(is_ready, ground.pods(0))) and len(ground.pods(0)) == 2)
+    again = await ground.session.recovery(incident)
+    assert not is_accomplished(again.hosts)
+    assert {each.state for each in again.hosts} == {HostState.UNVERIFIED}, again.hosts
+    assert all("Deployment/web has 0 of 2 replicas ready now" in each.why for each in again.hosts), again.hosts

@@ -145,11 +145,11 @@ def _is_undone(step: Step, surveys: Mapping[str, Survey]) -> bool:
 
 
 def _as_seen(result: StepResult, surveys: Mapping[str, Survey]) -> StepResult:
-    """What was recovered, and is seen not to be so any more, is not said to be; what is not seen stays as recorded."""
-    survey = surveys.get(result.step.cluster)
-    if survey is None or result.state is not StepState.RECOVERED or is_elsewhere(result.step):
+    """What was recovered is not said to be where it is seen not to be any more, nor where its cluster is not seen."""
+    if result.state is not StepState.RECOVERED or is_elsewhere(result.step):
         return result
-    why = _why_not_any_more(result, survey)
+    survey = surveys.get(result.step.cluster)
+    why = f"{result.step.cluster} is not seen now" if survey is None else _why_not_any_more(result, survey)
     return replace(result, state=StepState.UNVERIFIED, error=why) if why else result
 
 
@@ -157,15 +157,15 @@ def _why_not_any_more(result: StepResult, survey: Survey) -> str:
     step = result.step
     if step.kind == "Pod":
         pod = next((each for each in survey.pods if each.uid == result.new_uid), None)
-        if pod is None or pod.is_ready or pod.is_terminating:
-            return ""
-        return f"{pod.name} took its place and is not ready now{': ' if pod.reason else ''}{pod.reason}"
+        if pod is not None and not pod.is_terminating:
+            reason = f": {pod.reason}" if pod.reason else ""
+            return "" if pod.is_ready else f"{pod.name} took its place and is not ready now{reason}"
     live = survey.workloads.get(step.workload) if step.workload else None
     if live is None:
         return ""
     if step.verb is Verb.SCALE and live.desired != step.replicas:
         return f"{live.ref.kind}/{live.ref.name} wants {live.desired} replicas now"
-    if not live.is_settled:
+    if not live.is_settled or live.ready < live.desired:
         return f"{live.ref.kind}/{live.ref.name} has {live.ready} of {live.desired} replicas ready now"
     return ""
 
