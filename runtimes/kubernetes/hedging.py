@@ -1,5 +1,8 @@
 """Hedged requests: one whose answer is overdue is sent once more, or twice, and the first answer counts.
 
+A hedge that is refused as one too many, or is lost, is no answer, and another takes its place: else the request that is
+stuck would be waited for.
+
 Where one of many connections, or one of several API servers, is stuck, everything that needs its answer would wait for
 it. What is overdue depends on the server: several times what its answers usually take. A server that is slow altogether
 must not be asked twice for it: a second request is paid for by twenty answers, and few can be saved up.
@@ -28,6 +31,10 @@ _INITIALLY_SAVED: Final = 10.0
 _MOST_SAVED: Final = 25.0
 _FOR_AN_ANSWER: Final = 0.05
 _MOST_OTHERS: Final = 2
+"""So many hedges of one request are under way at a time."""
+_MOST_HEDGES: Final = 6
+_AFTER_REFUSALS_SECONDS: Final = 1.0
+"""Servers that are overloaded ask for as long a pause, most often."""
 _ENOUGH_ANSWERS: Final = 8
 _ANSWERS_KNOWN: Final = 40
 _TIMES_USUAL: Final = 2.0
@@ -139,11 +146,15 @@ async def first_answer(
 
     def ask_again() -> None:
         nonlocal timer
-        if budget.spend():
+        if sum(not each.done() for each in others) < _MOST_OTHERS and budget.spend():
             others.append(loop.create_task(ask()))
             others[-1].add_done_callback(answered)
-        if len(others) < _MOST_OTHERS:
-            timer = loop.call_later(overdue_seconds * 2 ** len(others), ask_again)
+        if len(others) < _MOST_HEDGES:
+            later = overdue_seconds * 2 ** min(len(others), _MOST_OTHERS)
+            # from here on one is sent only in the place of one that was refused, or lost
+            timer = loop.call_later(
+                later if len(others) < _MOST_OTHERS else max(later, _AFTER_REFUSALS_SECONDS), ask_again
+            )
 
     def answered(task: asyncio.Task[T]) -> None:
         is_answer = not task.cancelled() and task.exception() is None and counts(task.result())

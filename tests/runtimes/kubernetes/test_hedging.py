@@ -110,6 +110,19 @@ async def test_nobody_is_asked_more_than_three_times() -> None:
     assert (server.asked, server.given_up) == (3, 3)
 
 
+@pytest.mark.parametrize("others", [2], indirect=True)
+async def test_another_takes_the_place_of_those_that_were_refused_while_the_first_is_stuck(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hedging, "_AFTER_REFUSALS_SECONDS", 0.02)
+    server = Server(None, "refused", OSError("reset"), "refused", "done")
+    assert await written(server) == "done"
+    assert (server.asked, server.given_up) == (5, 1)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await first_answer(Server(None, *["refused"] * 9), HedgeBudget(), LOST, AT_ONCE, counts=lambda _: False)
+
+
 async def test_who_gives_up_leaves_nothing_behind() -> None:
     server = Server(None, None)
     task = asyncio.create_task(first(server))
