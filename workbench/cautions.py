@@ -126,7 +126,7 @@ def without_silent(found: StackDiff, places: Places) -> StackDiff:
     if not silent:
         return found
     said = (
-        f"{name} was not asked whether the stack has something left there: {each.message}"
+        f"{name} was not queried: whether the stack has something left there is not known: {each.message}"
         for name, each in silent.items()
     )
     return replace(

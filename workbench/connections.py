@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
 """Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
+Labels = Callable[[], Mapping[str, str]]
+"""Gives the labels of what is wanted; none once nobody wants it any more."""
 
 
 class Connections:
@@ -42,10 +44,10 @@ class Connections:
         self._preparing: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    def prepare(self, clusters: Iterable[str], labels: Mapping[str, str], besides: Callable[[], object]) -> None:
+    def prepare(self, clusters: Iterable[str], labels: Labels, besides: Callable[[], object]) -> None:
         """Has clusters asked what they are asked first, while who will ask waits for something else.
 
-        That is which they are, what they serve, and what carries these labels.
+        That is which they are, what they serve, and what carries these labels, if there are any by then.
 
         That is once, before any is connected: the client is imported in a thread, and then what `besides` imports. What
         fails is met again by who asks. To be called on the event loop that will ask.
@@ -69,7 +71,7 @@ class Connections:
 
         threading.Thread(target=load, name="wb-client").start()
 
-    def _begin(self, clusters: Iterable[str], labels: Mapping[str, str]) -> None:
+    def _begin(self, clusters: Iterable[str], labels: Labels) -> None:
         import asyncio
 
         if self._is_closed:
@@ -79,13 +81,23 @@ class Connections:
             self._preparing.add(task)
             task.add_done_callback(self._preparing.discard)
 
-    async def _prepared(self, cluster: str, labels: Mapping[str, str]) -> None:
+    async def _prepared(self, cluster: str, labels: Labels) -> None:
         from runtimes.base import Preparable
 
         with suppress(Exception):  # who asks meets it again, and reports it
             runtime = await self.runtime(cluster)
             if isinstance(runtime, Preparable):
                 await runtime.prepare(labels)
+
+    def discard_prepared(self) -> None:
+        """Has the next who asks a cluster answered anew: who it was asked ahead for is done, or has failed."""
+        if not self.open:
+            return
+        from runtimes.base import Preparable
+
+        for each in self.open.values():
+            if isinstance(each, Preparable):
+                each.discard_prepared()
 
     async def runtime(self, cluster: str) -> Runtime:
         self._refuse_untrusted(cluster)

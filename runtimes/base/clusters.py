@@ -9,7 +9,7 @@ nothing is concluded: not known is never the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -93,11 +93,14 @@ def compare(one: ClusterIdentity, other: ClusterIdentity) -> Sameness:
 class Preparable(Protocol):
     """A runtime that can ask ahead what everybody asks first, while who will ask is still busy with something else."""
 
-    async def prepare(self, labels: Mapping[str, str]) -> None:
+    async def prepare(self, labels: Callable[[], Mapping[str, str]]) -> None:
         """Asks it, and keeps the answers for who asks in a moment. Raises `RuntimeFailure`, as asking then will.
 
-        Where there are `labels`, all that carries them is looked for as well (see `Labelling`).
+        Where `labels` gives any once the cluster answers, all that carries them is looked for, too (see `Labelling`).
         """
+
+    def discard_prepared(self) -> None:
+        """Has whoever asks from now on answered anew: what was asked for ahead is over, and its answers grow old."""
 
 
 @runtime_checkable

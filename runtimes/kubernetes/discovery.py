@@ -130,6 +130,10 @@ class Discovery:
         self._expected = (time.monotonic(), expected)
         await expected.result()
 
+    def forget_expected(self) -> None:
+        """Whoever asks from now on is answered anew."""
+        self._expected = None
+
     async def close(self) -> None:
         if self._expected is not None:
             await self._expected[1].close()

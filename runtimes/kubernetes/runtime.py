@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -77,6 +77,7 @@ class KubernetesRuntime:
         self._identified: tuple[float, ClusterIdentity] | None = None
         self._identifying = SingleFlight(self._identify)
         self._looked_ahead: listing.Labelled | None = None
+        self._was_asked_for_labels = False
 
     @classmethod
     def connect(
@@ -129,12 +130,17 @@ class KubernetesRuntime:
             await self._looked_ahead.close()
         await self._client.close()
 
-    async def prepare(self, labels: Mapping[str, str]) -> None:
+    async def prepare(self, labels: Callable[[], Mapping[str, str]]) -> None:
         """See `Preparable`: a connection is made, and the cluster says which one it is, and which kinds it serves."""
         await together(self.identify(), self._client.discovery.expect())
-        if labels:
-            self._looked_ahead = listing.Labelled(self._client, labels)
+        if not self._was_asked_for_labels and (wanted := labels()):
+            self._looked_ahead = listing.Labelled(self._client, wanted)
             self._looked_ahead.begin()
+
+    def discard_prepared(self) -> None:
+        """See `Preparable`."""
+        self._look_no_more()
+        self._client.discovery.forget_expected()
 
     async def identify(self, *, again: bool = False) -> ClusterIdentity:
         """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never again."""
@@ -186,7 +192,7 @@ class KubernetesRuntime:
 
     def labelled(self, labels: Mapping[str, str], ids: Collection[ResourceId] = ()) -> listing.Labelled:
         """See `Labelling`. What was looked for ahead is the answer of the first who asks, and of nobody else."""
-        ahead = self._looked_ahead
+        ahead, self._was_asked_for_labels = self._looked_ahead, True
         if ahead is not None and ahead.fits(labels):
             found, self._looked_ahead = ahead, None
         else:

@@ -107,7 +107,7 @@ RUINS: dict[str, Callable[[Body], Body]] = {
     "the label of a piece": lambda each: labelled(each, part="piece"),
     "a newer packing": lambda each: about_of(each, format=2),
     "a newer record": lambda each: with_record(
-        each, gzip.compress(gzip.decompress(data(each)["record"]).replace(b'"format": 1', b'"format": 2', 1))
+        each, gzip.compress(gzip.decompress(data(each)["record"]).replace(b'"format":1', b'"format":2', 1))
     ),
     "another type": lambda each: {**each, "type": "workbench.konfig.io/release.v2"},
     "about that is no JSON": lambda each: with_about(each, b"\xff\xfe{"),

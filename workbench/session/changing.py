@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -60,10 +60,10 @@ class Changing(Browsing, Compiling):
 
         refuse_doubtful(stack)
         clusters = tuple(clusters)
-        self._expect(stack, clusters)
-        if compiled is None:
-            compiled = await self.compile(stack, inputs)
-        found = await self._planning().diff(stack, inputs, clusters, compiled, dry_run_all=dry_run_all)
+        with self._expecting(stack, clusters):
+            if compiled is None:
+                compiled = await self.compile(stack, inputs)
+            found = await self._planning().diff(stack, inputs, clusters, compiled, dry_run_all=dry_run_all)
         self._secrets |= found.spec.secrets
         return found
 
@@ -102,41 +102,49 @@ class Changing(Browsing, Compiling):
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
         clusters = tuple(clusters)
-        self._expect(stack, clusters, prune=prune)
-        return await self._planning().plan(
-            stack,
-            inputs,
-            clusters,
-            prune=prune,
-            force=force,
-            accept_lost=accept_lost,
-            adopts=adopt,
-            dry_run_all=dry_run_all,
-            takes_away=take_away,
-            choice=Choice.of(only, skip),
-            replaces=Choice.of(replace, ()),
-        )
+        with self._expecting(stack, clusters, prune=prune):
+            return await self._planning().plan(
+                stack,
+                inputs,
+                clusters,
+                prune=prune,
+                force=force,
+                accept_lost=accept_lost,
+                adopts=adopt,
+                dry_run_all=dry_run_all,
+                takes_away=take_away,
+                choice=Choice.of(only, skip),
+                replaces=Choice.of(replace, ()),
+            )
 
-    def _expect(self, stack: Stack, chosen: Iterable[str], *, prune: bool = True) -> None:
+    @contextmanager
+    def _expecting(self, stack: Stack, chosen: Iterable[str], *, prune: bool = True) -> Iterator[None]:
         """Has what a comparison needs made ready beside each other: a process that evaluates, the clusters it is with.
 
         They are asked for what carries the labels of the stack as well, where what is left of that is to be deleted.
-
-        That begins once the evaluation was asked for and is waited for: before, it would be in its way.
+        All of that begins once the evaluation was asked for and is waited for: before, it would be in its way. It is
+        for the comparison inside of the block alone: the next one would be told what was there before it began.
         """
         import asyncio
 
         from workbench.engine.evaluators import evaluators
 
+        is_over = not prune
+
+        def labels() -> Mapping[str, str]:
+            from workbench.engine.placement import ownership
+
+            return {} if is_over else ownership(stack.path)
+
         evaluators.warm()
         clusters = [each for each in stack.clusters if not chosen or each in chosen]
         if clusters:
-            asyncio.get_running_loop().call_soon(self._prepare, clusters, stack.path if prune else None)
-
-    def _prepare(self, clusters: Iterable[str], owner: StackPath | None) -> None:
-        from workbench.engine.placement import ownership
-
-        self._connections.prepare(clusters, {} if owner is None else ownership(owner), _load_planner)
+            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, labels, _load_planner)
+        try:
+            yield
+        finally:
+            is_over = True
+            self._connections.discard_prepared()
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""

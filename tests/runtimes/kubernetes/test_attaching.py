@@ -44,7 +44,9 @@ class Kubelet:
         if request.path == "/elsewhere":
             self.elsewhere += 1
         if request.path.endswith("/front"):
-            return web.json_response({"kind": "Pod", "metadata": {"name": "front", "namespace": "shop", "uid": "1"}})
+            return web.json_response(
+                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "front", "namespace": "shop", "uid": "1"}}
+            )
         if self.refuse is not None:
             refused = self.refuse
             return web.Response(status=refused.status, body=refused.body, headers=refused.headers.copy())

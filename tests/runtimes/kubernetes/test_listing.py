@@ -76,7 +76,7 @@ async def test_of_a_long_list_one_page_is_there_in_full(sandboxed: Place) -> Non
 async def test_what_was_looked_for_ahead_answers_who_asks_next_and_nobody_after(sandboxed: Place) -> None:
     ids = await labelled_maps(sandboxed, 6)
     asked = answering(sandboxed, lambda path: None)
-    await sandboxed.runtime.prepare(LABELS)
+    await sandboxed.runtime.prepare(lambda: LABELS)
     found = sandboxed.runtime.labelled(LABELS, ids)
     _, observed = await asyncio.gather(found.run(), found.observed(ids))
     owned = await found.owned(())
@@ -87,6 +87,29 @@ async def test_what_was_looked_for_ahead_answers_who_asks_next_and_nobody_after(
     assert again is not found
     await again.run()
     assert asked["/api/v1/configmaps"] == 2, "later there may be others"
+
+
+async def test_what_was_looked_for_ahead_is_for_one_comparison_alone(sandboxed: Place) -> None:
+    """To the next one it would tell what was there before that began: what was deleted meanwhile would be the same."""
+    ids = await labelled_maps(sandboxed, 6)
+    asked = answering(sandboxed, lambda path: None)
+    await sandboxed.runtime.prepare(lambda: LABELS)
+    sandboxed.runtime.discard_prepared()  # as who compared has failed
+    await sandboxed.runtime._client.delete(ids[0], uid=None)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    _, observed = await asyncio.gather(found.run(), found.observed(ids))
+    assert set(observed) == set(ids[1:])
+    asked.clear()
+    await sandboxed.runtime.prepare(lambda: LABELS)  # it took that long: who compares has asked already
+    await asyncio.sleep(0.05)
+    assert not asked["/api/v1/configmaps"] and sandboxed.runtime.labelled(LABELS, ids)._begun is None
+
+
+async def test_nothing_is_looked_for_ahead_for_who_is_done_when_the_cluster_answers(sandboxed: Place) -> None:
+    asked = answering(sandboxed, lambda path: None)
+    await sandboxed.runtime.prepare(dict)
+    await asyncio.sleep(0.05)
+    assert asked["/apis"] and not asked["/api/v1/configmaps"]
 
 
 @pytest.mark.parametrize("after", ["other labels", "too long", "a write", "a failure"])
@@ -103,7 +126,7 @@ async def test_what_was_looked_for_ahead_is_no_answer_after(
                 raise Unreachable("away")
 
     asked = answering(sandboxed, answer)
-    await sandboxed.runtime.prepare(LABELS if after != "other labels" else {"stack": "there"})
+    await sandboxed.runtime.prepare(lambda: LABELS if after != "other labels" else {"stack": "there"})
     await looked.wait()
     if fails[0]:
         ahead = sandboxed.runtime._looked_ahead
@@ -125,7 +148,7 @@ async def test_what_was_looked_for_ahead_is_no_answer_after(
 
 async def test_what_is_owned_after_an_apply_was_not_looked_for_before(sandboxed: Place) -> None:
     ids = await labelled_maps(sandboxed, 6)
-    await sandboxed.runtime.prepare(LABELS)
+    await sandboxed.runtime.prepare(lambda: LABELS)
     owned = await sandboxed.runtime.owned(LABELS)
     assert [each.id for each in owned.resources] == ids
     assert sandboxed.runtime._looked_ahead is not None, "who counts what there is now asks now"
@@ -145,7 +168,7 @@ async def test_what_was_looked_for_ahead_ends_with_who_asked(sandboxed: Place) -
         return await call(method, path, **rest)
 
     transport.call = hanging  # type: ignore[method-assign]  # one list is never answered
-    await sandboxed.runtime.prepare(LABELS)
+    await sandboxed.runtime.prepare(lambda: LABELS)
     found = sandboxed.runtime.labelled(LABELS, ids)
     running = asyncio.ensure_future(found.run())
     assert set(await found.observed(ids)) == set(ids)

@@ -54,7 +54,8 @@ class Script:
         status = {"name": "app", "restartCount": self.restarts, "state": {"running": {}}}
         metadata = {"name": "front", "namespace": "shop", "uid": "1"}
         spec = {"containers": [{"name": "app"}]}
-        return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"containerStatuses": [status]}}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        return {**pod, "status": {"containerStatuses": [status]}}
 
 
 @asynccontextmanager

@@ -79,7 +79,7 @@ async def test_a_cluster_that_was_asked_ahead_is_asked_the_same_once(
 ) -> None:
     asked = paths(sandboxed, monkeypatch)
     assert isinstance(sandboxed.runtime, Preparable)
-    preparing = asyncio.ensure_future(sandboxed.runtime.prepare({}))
+    preparing = asyncio.ensure_future(sandboxed.runtime.prepare(dict))
     identity = await sandboxed.runtime.identify()
     await preparing
     assert identity.uid
@@ -96,7 +96,7 @@ async def test_kinds_that_were_asked_for_long_ago_are_asked_for_again(
     sandboxed: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = paths(sandboxed, monkeypatch)
-    await sandboxed.runtime.prepare({})
+    await sandboxed.runtime.prepare(dict)
     monkeypatch.setattr(discovery, "_EXPECTED_SECONDS", 0.0)
     await sandboxed.runtime._client.discovery.served()
     assert asked.count("/apis") == 2

@@ -94,7 +94,7 @@ async def test_who_closes_while_the_client_is_imported_is_left_without_connectio
     async with silent_servers(tmp_path) as (kubeconfig, _):
         async with Session(root, settings(tmp_path, kubeconfig)) as session:
             connections = session._connections
-            connections.prepare(["hz"], {}, lambda: loop.call_soon_threadsafe(loaded.set))
+            connections.prepare(["hz"], dict, lambda: loop.call_soon_threadsafe(loaded.set))
         await asyncio.wait_for(loaded.wait(), 120)
         assert not connections.open and not connections._preparing
 
@@ -112,7 +112,7 @@ async def ask():
     runtime = connect(RuntimeType.KUBERNETES, {"kubeconfig": [sys.argv[1]], "context": None, "place": "hz",
                       "untrusted": (), "trusted_kubeconfigs": ()})
     try:
-        await runtime.prepare({"a": "b"})
+        await runtime.prepare(lambda: {"a": "b"})
     except RuntimeFailure:
         pass
     await runtime.close()
