@@ -74,6 +74,8 @@ class Discovery:
         self._locks: dict[str, asyncio.Lock] = {}
         self._asking: asyncio.Event | None = None
         self._expected: tuple[float, SingleFlight[Served]] | None = None
+        self._ahead: SingleFlight[Served] | None = None
+        """What was asked ahead, for whoever closes: nobody may be waiting for it any more."""
 
     async def resource(self, api_version: str, kind: str) -> ApiResource:
         """Raises `NotThere` if the cluster does not serve the kind, `OtherVersion` if it does in another version."""
@@ -127,7 +129,7 @@ class Discovery:
         Raises `RuntimeFailure`; who wants to know asks again then.
         """
         expected = SingleFlight(self._asked_whole, caches=True)
-        self._expected = (time.monotonic(), expected)
+        self._expected, self._ahead = (time.monotonic(), expected), expected
         await expected.result()
 
     def forget_expected(self) -> None:
@@ -135,8 +137,8 @@ class Discovery:
         self._expected = None
 
     async def close(self) -> None:
-        if self._expected is not None:
-            await self._expected[1].close()
+        if self._ahead is not None:
+            await self._ahead.close()
 
     async def _asked_whole(self) -> Served:
         asking = self._asking = asyncio.Event()

@@ -77,6 +77,7 @@ class KubernetesRuntime:
         self._identified: tuple[float, ClusterIdentity] | None = None
         self._identifying = SingleFlight(self._identify)
         self._looked_ahead: listing.Labelled | None = None
+        self._begun_ahead: listing.Labelled | None = None
         self._was_asked_for_labels = False
 
     @classmethod
@@ -126,15 +127,15 @@ class KubernetesRuntime:
 
     async def close(self) -> None:
         await self._identifying.close()
-        if self._looked_ahead is not None:
-            await self._looked_ahead.close()
+        if self._begun_ahead is not None:
+            await self._begun_ahead.close()
         await self._client.close()
 
     async def prepare(self, labels: Callable[[], Mapping[str, str]]) -> None:
         """See `Preparable`: a connection is made, and the cluster says which one it is, and which kinds it serves."""
         await together(self.identify(), self._client.discovery.expect())
         if not self._was_asked_for_labels and (wanted := labels()):
-            self._looked_ahead = listing.Labelled(self._client, wanted)
+            self._looked_ahead = self._begun_ahead = listing.Labelled(self._client, wanted)
             self._looked_ahead.begin()
 
     def discard_prepared(self) -> None:

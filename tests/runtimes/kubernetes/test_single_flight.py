@@ -100,3 +100,36 @@ async def test_kinds_that_were_asked_for_long_ago_are_asked_for_again(
     monkeypatch.setattr(discovery, "_EXPECTED_SECONDS", 0.0)
     await sandboxed.runtime._client.discovery.served()
     assert asked.count("/apis") == 2
+
+
+async def test_what_nobody_waits_for_any_more_ends_with_the_connection(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it was forgotten, or taken by somebody who was cancelled: a loop that ends would tear what it does."""
+    discovery = sandboxed.runtime._client.discovery
+    begun, hangs = asyncio.Event(), asyncio.Event()
+    ended = []
+
+    async def hanging(*_: Any, **__: Any) -> Any:
+        begun.set()
+        try:
+            await hangs.wait()
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr(discovery, "_every", hanging)
+    for forgets in (True, False):
+        expecting = asyncio.ensure_future(discovery.expect())
+        await begun.wait()
+        if forgets:
+            discovery.forget_expected()
+        else:
+            taking = asyncio.ensure_future(discovery.served())
+            await asyncio.sleep(0)
+            taking.cancel()
+        expecting.cancel()
+        await asyncio.gather(expecting, return_exceptions=True)
+        await discovery.close()
+        assert ended == [True]
+        begun.clear()
+        ended.clear()
