@@ -43,6 +43,8 @@ class Connections:
         """Set once the client is imported; None where nobody imports it ahead."""
         self._preparing: set[asyncio.Task[None]] = set()
         self._is_closed = False
+        self._is_discarded = False
+        """Whether who clusters are asked ahead for is done, which may be before the client is imported."""
 
     def prepare(self, clusters: Iterable[str], labels: Labels, besides: Callable[[], object]) -> None:
         """Has clusters asked what they are asked first, while who will ask waits for something else.
@@ -74,7 +76,7 @@ class Connections:
     def _begin(self, clusters: Iterable[str], labels: Labels) -> None:
         import asyncio
 
-        if self._is_closed:
+        if self._is_closed or self._is_discarded:
             return  # while the client was imported: nobody would close what is opened now
         for each in clusters:
             task = asyncio.ensure_future(self._prepared(each, labels))
@@ -91,6 +93,7 @@ class Connections:
 
     def discard_prepared(self) -> None:
         """Has the next who asks a cluster answered anew: who it was asked ahead for is done, or has failed."""
+        self._is_discarded = True
         if not self.open:
             return
         from runtimes.base import Preparable

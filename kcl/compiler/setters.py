@@ -13,7 +13,7 @@ from kcl.evaluator.runtime import ModuleContext
 from kcl.evaluator.runtime_types import RuntimeType
 from kcl.evaluator.schema_lowering import literal_default
 from kcl.evaluator.statements import Assigning
-from kcl.evaluator.value import UNDEFINED, Value
+from kcl.evaluator.value import UNDEFINED, Builtin, Value
 from kcl.loader.program import ImportKind, Package
 from kcl.memo.queries import Query, Request
 from kcl.syntax import ast
@@ -125,8 +125,12 @@ def _is_silent(call: ast.Call, module: ModuleContext, attributes: Container[str]
     match call.func:
         case ast.Name(id=name) if name not in module.imports:
             return name not in attributes and is_silent_name(name, module)
-        case ast.Selector(value=ast.Name(id=head)) if head in module.imports:
-            return head not in attributes and is_silent_name(head, module)
+        case ast.Selector(value=ast.Name(id=head), name=name) if head in module.imports:
+            if head in attributes or not is_silent_name(head, module):
+                return False
+            found = module.runtime.library.modules.get(module.imports[head].package, {}).get(name)
+            # what asks the world (uuid, a file) answers otherwise each time, and what writes does so each time
+            return isinstance(found, Builtin) and not (found.capture or found.contextual)
         case _:
             return False
 

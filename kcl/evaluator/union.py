@@ -159,7 +159,7 @@ def _unite(left: Value, right: Value, rules: int, origin: Span | None) -> Value:
 
 
 def _unite_containers(left: Value, right: Value, rules: int, origin: Span | None) -> Value:
-    if left is right:
+    if left is right and not isinstance(left, SchemaInstance):  # an instance with itself is built again, and counted
         return left
     if isinstance(left, KDict) and isinstance(right, KDict):
         if isinstance(left, SchemaInstance) or isinstance(right, SchemaInstance):

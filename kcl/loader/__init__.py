@@ -3,7 +3,7 @@
 program.py       the result: Program, Package, Module, Import
 load.py          import resolution and the module graph
 texts.py         texts and their trees, kept by a memo
-known.py         packages and places of imports, as answers of a memo
+queries.py       packages and places of imports, as answers of a memo
 folders.py       which files a package consists of
 manifest.py      kcl.mod
 profile.py       what kcl.mod says is run

@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(slots=True)
 class PackageFolders:
-    """Looks for packages, and calls `read` with every path that an answer rests on."""
+    """Looks for packages, and calls `look` with every path that an answer rests on."""
 
     file_system: FileSystem
     texts: Container[str]

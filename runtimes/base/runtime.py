@@ -278,7 +278,7 @@ class LogRequest:
 @dataclass(frozen=True, slots=True)
 class Owned:
     """`unlisted` are kinds of which nothing is known: they may not be listed, or, where they are in `away` too, which
-    says why, another server serves them that does not answer.
+    says why, could not be.
 
     `listed` are the group and kind of those that were, where the runtime tells, and `uids` those of all that these
     lists had: what is known to be there and is in none of them shows that a list is not whole.

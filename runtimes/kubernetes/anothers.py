@@ -39,10 +39,14 @@ def may_be_anothers(api_version: str) -> bool:
     return "." in group and group not in _ITS_OWN
 
 
-def of_another(failure: RuntimeFailure) -> RuntimeFailure:
+class AggregatedUnavailable(RuntimeFailure):
+    """What another server serves gets no answer, while the API server gives others: no kind of its version is."""
+
+
+def of_another(failure: RuntimeFailure) -> AggregatedUnavailable:
     """Returns a failure that is one of this kind alone: the API server answers."""
     what = failure.message.partition(" cannot be reached: ")[2] or failure.message
-    return RuntimeFailure(
+    return AggregatedUnavailable(
         f"{what}, while the API server answers other requests",
         target=failure.target,
         subject=failure.subject,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -89,29 +88,20 @@ class Client:
     async def get(self, id_: KubernetesId) -> Object | None:
         """Returns None if nothing is there, which includes a namespace or kind that does not exist."""
         try:
-            resource = await self.discovery.resource(id_.api_version, id_.kind)
-            reply = await self._read(resource, await self._path(id_), (), str(id_))
+            reply = await self._read(id_.api_version, await self._path(id_), (), str(id_))
         except NotThere as error:
             await self._refuse_elses(id_, error)
             return None
         return await self._that(id_, reply)
 
-    async def _read(self, resource: ApiResource, path: str, query: Query, subject: str) -> Reply:
+    async def _read(self, api_version: str, path: str, query: Query, subject: str) -> Reply:
         """Raises `Unreachable` only where it is the API server that does not answer."""
         try:
             return await self._transport.call("GET", path, query=query, subject=subject)
         except Unreachable as error:
-            if not may_be_anothers(resource.api_version) or not await self._answers():
+            if not may_be_anothers(api_version) or not await self._transport.answers_others():
                 raise
             raise of_another(error) from None
-
-    async def _answers(self) -> bool:
-        try:
-            async with asyncio.timeout(self.limits.connect_seconds):
-                await self.probe()
-        except (RuntimeFailure, TimeoutError):
-            return False
-        return True
 
     async def apply(
         self,
@@ -263,7 +253,7 @@ class Client:
             query += [("fieldSelector", fields)] if fields else []
             query += [("continue", after)] if after else []
             try:
-                reply = await self._read(resource, resource.path(namespace), query, f"{resource.kind} list")
+                reply = await self._read(resource.api_version, resource.path(namespace), query, f"{resource.kind} list")
             except TooLarge:
                 if page_size == 1:
                     raise

@@ -4,7 +4,7 @@ A hedge that is refused as one too many, or is lost, is no answer, and another t
 stuck would be waited for.
 
 Where one of many connections, or one of several API servers, is stuck, everything that needs its answer would wait for
-it. What is overdue depends on the server: several times what its answers usually take. A server that is slow altogether
+it. What is overdue depends on the server: twice what nine of ten of its answers take. A server that is slow altogether
 must not be asked twice for it: a second request is paid for by twenty answers, and few can be saved up.
 
 Only what may happen twice is sent so: what changes nothing, and a write that is bound to one version of its object

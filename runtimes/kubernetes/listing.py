@@ -20,6 +20,7 @@ from runtimes.base import (
     KubernetesId,
     LiveResource,
     NotThere,
+    Overloaded,
     Owned,
     Rejected,
     ResourceId,
@@ -28,7 +29,7 @@ from runtimes.base import (
     Unreachable,
 )
 from runtimes.kubernetes import fields, normalize
-from runtimes.kubernetes.anothers import may_be_anothers
+from runtimes.kubernetes.anothers import AggregatedUnavailable, may_be_anothers
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.together import together
@@ -58,10 +59,11 @@ class _List:
 
 
 class KindLists:
-    """Lists of all kinds that may hold what somebody applied; those of `first` before the others."""
+    """Lists of all kinds that may hold what somebody applied."""
 
-    def __init__(self, client: Client, *, namespace: str = "", labels: str = "", first: Collection[Kind] = ()) -> None:
-        self._client, self._namespace, self._labels, self._first = client, namespace, labels, first
+    def __init__(self, client: Client, *, namespace: str = "", labels: str = "") -> None:
+        self._client, self._namespace, self._labels = client, namespace, labels
+        self._first: Collection[Kind] = ()
         self._lists: dict[Kind, _List] = {}
         self._waiting: deque[_List] = deque()
         self._silent: Mapping[str, str] = {}
@@ -128,7 +130,7 @@ class KindLists:
 
     @property
     def away(self) -> Mapping[str, str]:
-        """What other servers serve that do not answer, and why; to be asked after `all`."""
+        """What other servers, and definitions, serve and could not be listed, and why; to be asked after `all`."""
         kinds = (each for each in self._lists.values() if each.away)
         return {
             **{f"all of {version}": why for version, why in self._silent.items()},
@@ -165,7 +167,9 @@ class KindLists:
         except RuntimeFailure as error:
             if not may_be_anothers(version) or isinstance(error, Unreachable):
                 raise
-            wanted.away = self._failed[version] = error.message
+            wanted.away = error.message
+            if isinstance(error, Overloaded | AggregatedUnavailable):
+                self._failed[version] = error.message
         finally:
             wanted.has_ended.set()
 

@@ -303,13 +303,17 @@ class _PodFeed:
 
 
 def has_taken(answer: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
-    """Whether an object has what a merge patch asked for; null asks for what is absent or says no."""
+    """Whether an object has what a merge patch asked for; null asks for what is absent or says no.
+
+    What is no or 0 may be absent: Go leaves it out of what it answers (https://pkg.go.dev/encoding/json, omitempty), as
+    of the replicas of a Scale.
+    """
     for key, wanted in change.items():
         there = answer.get(key)
         match wanted:
             case Mapping():
                 is_taken = has_taken(mapping(there), wanted)
-            case None:
+            case None | False | 0:
                 is_taken = not there
             case _:
                 is_taken = there == wanted

@@ -53,8 +53,9 @@ _FAILED = (500, 502, 503, 504)
 _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
 _HEARTBEAT_SECONDS = 20.0
-_SAME_SECONDS = 2.0
 """How often an open websocket is asked whether anybody is there: load balancers end what is silent."""
+_SAME_SECONDS = 2.0
+"""A clock that differs by less is the same: a date is of whole seconds."""
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _LOST = (OSError, aiohttp.ClientError, http_exceptions.HttpProcessingError, TimeoutError)
 
@@ -206,7 +207,7 @@ class Transport:
                 failed += 1
                 is_hopeless = _is_lasting(error) or now() > give_up_at
                 if not changes_nothing or is_once or failed >= _READ_ATTEMPTS or is_hopeless:
-                    if method != "GET" and _is_slow(error) and await self._answers_others(grant):
+                    if method != "GET" and _is_slow(error) and await self.answers_others():
                         raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
                     raise self._unreachable(error, subject, changes_nothing, self.limits.seconds_for(method)) from None
                 await limiter.pause(_pause(failed))
@@ -254,7 +255,7 @@ class Transport:
             patience, counts = self._patience_with_writes, _is_success
             return await first_answer(ask, self._second_requests, _LOST, patience, counts=counts)
         began = asyncio.get_running_loop().time()
-        found = await first_answer(ask, self._second_requests, _LOST, self._patience_with_reads)
+        found = await first_answer(ask, self._second_requests, _LOST, self._patience_with_reads, counts=_is_answer)
         if method != "GET":  # a dry run goes the way of a write, its webhooks included
             self._patience_with_writes.learn(asyncio.get_running_loop().time() - began)
         return found
@@ -494,10 +495,11 @@ class Transport:
         self._logins |= grant.logins
         return grant
 
-    async def _answers_others(self, grant: Grant) -> bool:
+    async def answers_others(self) -> bool:
         """Whether the server itself answers, while it leaves one request without an answer."""
         try:
             async with asyncio.timeout(self.limits.connect_seconds):
+                grant = await self._granted()
                 await self._exchange("GET", "/version", (), None, JSON, grant, JSON)
         except (*_LOST, RuntimeFailure):
             return False
@@ -563,6 +565,11 @@ def _warnings(headers: Mapping[str, str]) -> tuple[str, ...]:
         text = value.removeprefix(_WARNING_PREFIX)
         texts.append(text.rpartition('"')[0].replace('\\"', '"') if text != value else value)
     return tuple(dict.fromkeys(texts))
+
+
+def _is_answer(answer: _Answer) -> bool:
+    """Whether the server has dealt with it: one that it had no room for says nothing of another on its way."""
+    return answer[0] != 429
 
 
 def _is_success(answer: _Answer) -> bool:

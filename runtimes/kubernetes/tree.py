@@ -33,7 +33,7 @@ from runtimes.kubernetes.objects import (
 
 _DEEPEST = 8
 _EVENTS_A_NODE = 10
-LEFT_OUT = "OlderEvents"
+_OLDER_EVENTS = "OlderEvents"
 """In place of the reason of an event: it stands for others."""
 # history that says nothing about health
 _LEFT_OUT = frozenset({"ControllerRevision"})
@@ -153,7 +153,7 @@ def newest(about: Object, events: Sequence[Object], left_out: int | None, most: 
     text = left_out_text(None if left_out is None else left_out + len(events) - len(shown))
     if not text:
         return shown
-    return (Occurrence(reference(about), False, LEFT_OUT, text, 1, None), *shown)
+    return (Occurrence(reference(about), False, _OLDER_EVENTS, text, 1, None), *shown)
 
 
 def left_out_text(left_out: int | None) -> str:

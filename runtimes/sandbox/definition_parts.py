@@ -147,7 +147,7 @@ def subresources(causes: Causes, given: Mapping[str, Any] | None, path: str) -> 
             causes.invalid(where, value, f"should be a json path under {under}")
 
 
-MOST_SELECTABLE = 8
+_MOST_SELECTABLE = 8
 
 
 def selectable(causes: Causes, given: list[Object], schema: Object | None, path: str) -> None:
@@ -164,8 +164,8 @@ def selectable(causes: Causes, given: list[Object], schema: Object | None, path:
             causes.duplicate(where, value)
         else:
             seen.add(value)
-    if len(seen) > MOST_SELECTABLE:
-        causes.too_many(path, len(seen), MOST_SELECTABLE)
+    if len(seen) > _MOST_SELECTABLE:
+        causes.too_many(path, len(seen), _MOST_SELECTABLE)
 
 
 def _wrong_with_path(value: str, schema: Object) -> str:

@@ -12,13 +12,13 @@ _IMAGE = re.compile(
 )
 
 
-LONGEST_IMAGE_NAME = 255
+_LONGEST_IMAGE_NAME = 255
 
 
 def image_tag(image: str) -> str:
     """`latest` if the image names neither a tag nor a digest; "" if it is no image's name."""
     match = _IMAGE.fullmatch(image)
     name = image.partition("@")[0]
-    if match is None or len(name.removesuffix(f":{match['tag']}")) > LONGEST_IMAGE_NAME:
+    if match is None or len(name.removesuffix(f":{match['tag']}")) > _LONGEST_IMAGE_NAME:
         return ""
     return match["tag"] or ("" if match["digest"] else "latest")

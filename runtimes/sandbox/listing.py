@@ -152,7 +152,7 @@ def _read_token(wanted: Page) -> tuple[int, ObjectKey]:
         raise bad_request(f"{refused}: encoded start key empty (version {form})")
     try:
         namespace, name = start
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise bad_request(f"{refused}: {json.dumps(start)}") from error
     if wanted.version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")

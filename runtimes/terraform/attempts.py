@@ -15,8 +15,6 @@ from runtimes.terraform.record import Creation
 from runtimes.terraform.schema import Schemas
 from runtimes.terraform.state import PriorState
 
-_OUTPUTS_IN_WORDS = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Configured:
@@ -56,12 +54,10 @@ def outputs(prior: PriorState) -> tuple[Finding, ...]:
     what is not configured, and of that it tells where it tells of no resource."""
     if not prior.outputs:
         return ()
-    named = ", ".join(prior.outputs[:_OUTPUTS_IN_WORDS])
-    more = len(prior.outputs) - _OUTPUTS_IN_WORDS
     return (
         Finding(
             False,
-            f"the state has outputs ({named}{f' and {more} more' if more > 0 else ''}), and a stack has none: "
+            f"the state has outputs ({last_state.named(prior.outputs)}), and a stack has none: "
             "the next apply takes them out of it",
             "Whoever reads them there, as by terraform_remote_state, will find them no more: see to that first.",
         ),

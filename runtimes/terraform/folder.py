@@ -87,7 +87,7 @@ class Folder:
         return self.path / "seen.json"
 
     @property
-    def last_state(self) -> Path:
+    def state_copy(self) -> Path:
         """A copy of a local state, as it was when it was last read whole."""
         return self.path / "terraform.tfstate.last"
 

@@ -109,7 +109,7 @@ def settled(seen: LastState) -> LastState:
     return replace(seen, repair="")
 
 
-def named(ids: Sequence[ResourceId]) -> str:
+def named(ids: Sequence[ResourceId | str]) -> str:
     """Names a few of many: `a, b, c and 197 more`."""
     first = [str(each) for each in ids[:_NAMES_IN_WORDS]]
     more = len(ids) - len(first)

@@ -48,7 +48,7 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
     """
     before = last_state.load(folder)
     content = _read(state_file)
-    if content and (len(content) > MOST_OUTPUT_BYTES or content == _read(folder.last_state)):
+    if content and (len(content) > MOST_OUTPUT_BYTES or content == _read(folder.state_copy)):
         return
     try:
         state = _state(content) if content is not None else PriorState()
@@ -97,7 +97,7 @@ def put_aside(file: Path, aside: Path) -> Path:
 def keep_copy(folder: Folder, content: bytes) -> None:
     """Keeps a state that was read whole; there is none to keep where it is empty."""
     if content.strip():
-        folder.write(folder.last_state, content.decode())
+        folder.write(folder.state_copy, content.decode())
 
 
 def deletions(told: Iterable[Event]) -> frozenset[str]:
@@ -132,7 +132,7 @@ def _address(resource: Any, instance: Any) -> str:
 
 def _copies(folder: Folder, state_file: Path) -> list[Copy]:
     found = []
-    for path in (folder.last_state, state_file.with_name(state_file.name + ".backup")):
+    for path in (folder.state_copy, state_file.with_name(state_file.name + ".backup")):
         content = _read(path)
         try:
             state = _state(content) if content else None
@@ -166,7 +166,8 @@ def _state(content: bytes) -> PriorState | None:
 
 
 def _read(path: Path) -> bytes | None:
+    """Returns None where there is none. Of one that is too large, as much as tells so."""
     try:
-        return read_regular(path)
+        return read_regular(path, MOST_OUTPUT_BYTES + 1)
     except OSError:
         return None

@@ -192,7 +192,7 @@ def _joined(objects: Iterator[_Object]) -> dict[TerraformId, Recorded]:
         if each.deposed_key:
             deposed.setdefault(each.recorded.id, []).append(each)
         elif each.recorded.id in current:
-            raise UnreadableState(f"the state has {each.recorded.address} twice")
+            raise OtherFormat(f"the state has {each.recorded.address} twice")
         else:
             current[each.recorded.id] = each.recorded
     for id_, older in deposed.items():
@@ -217,7 +217,7 @@ def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator
     if resource.get("mode") == "data":
         return
     if resource.get("mode") != "managed":
-        raise UnreadableState(f"the state has a resource of mode {resource.get('mode')!r}")
+        raise OtherFormat(f"the state has a resource of mode {resource.get('mode')!r}")
     type_ = schemas.get(resource["type"]) if schemas else None
     for instance in resource.get("instances", []):
         source, alias = _source(instance.get(_PROVIDER_OF_INSTANCE) or resource["provider"])
@@ -254,7 +254,7 @@ def _source(provider: str) -> tuple[ProviderSource, str]:
     try:
         return names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
     except ValueError:
-        raise UnreadableState(f"the state names a provider in a way that is not known: {provider[:100]!r}") from None
+        raise OtherFormat(f"the state names a provider in a way that is not known: {provider[:100]!r}") from None
 
 
 def _shown(module: Mapping[str, Any], schemas: Schemas | None) -> Iterator[_Object]:

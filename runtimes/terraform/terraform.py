@@ -23,7 +23,6 @@ from runtimes.terraform import (
     cli_config,
     diagnostics,
     events,
-    last_state,
     lock,
     restoring,
     schema,
@@ -292,7 +291,10 @@ class Terraform:
         return said.output
 
     def written_state(self) -> bytes:
-        """Returns what a local state has at this moment, empty where there is none. Raises `Misconfigured`."""
+        """Returns what a local state has at this moment, empty where there is none.
+
+        Raises `Misconfigured`, and `RuntimeFailure` for one that is too large.
+        """
         try:
             content = read_regular(self.state_file, MOST_OUTPUT_BYTES + 1)
             if len(content) > MOST_OUTPUT_BYTES:
@@ -381,16 +383,19 @@ class Terraform:
         rescued.unlink()
 
     async def _has_all_of(self, rescued: Path) -> bool:
-        """Whether the state has everything that was left of one it could not write: as where terraform was killed once
-        it had been taken. terraform gives what is pushed where nothing was another lineage, and knows it no more."""
+        """Whether the state is what was left of one it could not write: as where terraform was killed once it had been
+        taken. terraform gives what is pushed where nothing was another lineage, and knows it no more.
+
+        Having the same resources is not enough: what was not written may be a change, or a deletion.
+        """
         try:
-            there = last_state.identities(read_prior(await self.state()), frozenset())
-            left = last_state.identities(read_prior(read_regular(rescued)), frozenset())
+            there = read_prior(await self.state()).resources
+            left = read_prior(read_regular(rescued)).resources
         except (RuntimeFailure, UnreadableState, OSError):
             return False
-        return bool(left) and all(uid and there.get(id_) == uid for id_, uid in left.items())
+        return bool(left) and there == left
 
-    def torn_rescue(self) -> str:
+    def why_rescue_is_torn(self) -> str:
         """Says why no terraform would take back what it left of a state that it could not write: where the disk was
         full for that, too. Empty where it would, or there is none."""
         rescued = self.folder.rescued_state
@@ -416,12 +421,14 @@ class Terraform:
         return self._failed(doing, code, _end_of(self.folder.errors), configuration)
 
     def _failed(self, doing: str, code: int, errors: str, configuration: Configuration | None) -> RuntimeFailure:
-        if diagnostics.LOCKED in errors:
-            return diagnostics.locked(_FRAME.sub("", errors), self._settings.place)
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        # secrets go first: one that is cut off, or whose lines are joined, would not be found any more
         errors = errors[-_MOST_ERRORS_BYTES:]
-        said = _plain(configuration.scrubbed(errors) if configuration else errors)
+        # secrets go first: one that is cut off, or whose lines are joined, would not be found any more
+        errors = configuration.scrubbed(errors) if configuration else errors
+        _, locked, detail = _FRAME.sub("", errors).partition(diagnostics.LOCKED)
+        if locked:
+            return diagnostics.locked("\n".join(map(str.strip, detail.strip().splitlines())), self._settings.place)
+        said = _plain(errors)
         return RuntimeFailure(
             f"terraform was asked to {doing} and {how}{': ' + said if said else ''}", target=self._settings.place
         )

@@ -286,7 +286,7 @@ class TerraformWorkspace:
     def _set_torn_aside(self, terraform: Terraform) -> None:
         """Sets aside what can't be taken back of a state that terraform could not write. What it was creating is in
         the record, and looked for; raises `RuntimeFailure` where nothing was written down that says so."""
-        if not (why := terraform.torn_rescue()):
+        if not (why := terraform.why_rescue_is_torn()):
             return
         folder = terraform.folder
         before = last_state.load(folder)

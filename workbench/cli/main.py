@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -23,9 +23,6 @@ from workbench.cli.output import Output
 from workbench.cli.signals import ending_like_interrupt
 from workbench.cli.stacks import LIMITS, limits_options
 from workbench.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    pass
 
 _COMMANDS = {
     "ls": "list projects, stacks and components",

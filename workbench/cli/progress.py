@@ -111,7 +111,7 @@ class TreeLog:
             self._line("         ", reconcile.why_line(tree, glyphs, tree.at))
         if time.monotonic() - self._spoken > HEARTBEAT_SECONDS:
             self._spoken = time.monotonic()
-            gap = "  " if str(self._about.text) else ""
+            gap = "  " if self._about.text else ""
             output.talk(self._about, gap, reconcile.summary(tree, glyphs, tree.at))
 
     def _line(self, *parts: Span | str | Line) -> None:

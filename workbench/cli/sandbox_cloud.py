@@ -67,7 +67,7 @@ def list_(context: Context, file: Path | None, format_: str) -> None:
     found = [(type_, id_, kept) for type_, every in sorted(objects.items()) for id_, kept in sorted(every.items())]
     if format_ == "json":
         items = [{"type": type_, "id": id_, "attributes": _shown(kept)} for type_, id_, kept in found]
-        context.output.json({"apiVersion": "wb/v1", "kind": "Cloud", "status": "ok", "objects": items})
+        context.output.json({"apiVersion": "wb/v1", "kind": "World", "status": "ok", "objects": items})
         return
     columns = (Column("Type"), Column("Id"), Column("Attributes"))
     context.output.table(columns, [Row((t, i), (line(t), line(i), line(_text(kept)))) for t, i, kept in found])

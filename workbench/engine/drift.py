@@ -16,13 +16,11 @@ from runtimes.base import Address, FieldPath, ResourceId, format_path
 from workbench.engine.changes import Change, FieldChange, Op, StackDiff
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.diff import same
-from workbench.engine.edit_reach import Field, besides
+from workbench.engine.edit_reach import Field, besides, missed
 from workbench.engine.errors import EditFailed
 from workbench.engine.events import Action
-from workbench.engine.field_edit import is_same, set_field
-from workbench.engine.fields import find
+from workbench.engine.field_edit import set_field
 from workbench.engine.plan import Guard, Plan
-from workbench.engine.spec import Spec
 from workbench.engine.whatif import WhatIf
 from workbench.project import StackPath
 
@@ -198,7 +196,7 @@ async def adopt(edits: WhatIf, compile_: Compile, found: StackDiff) -> Adoption:
         except EditFailed as error:
             left.append(NotAdopted(id_, path, clusters, f"{error.message}: {error.hint}" if error.hint else str(error)))
             continue
-        if lost := _lost((await compile_(edited.inputs)).spec, wanted):
+        if lost := missed((await compile_(edited.inputs)).spec, wanted):
             other = f"{format_path(lost[1])} of {lost[0]}"
             left.append(
                 NotAdopted(id_, path, clusters, f"its line sets {other} too, which is otherwise: edit the source")
@@ -210,15 +208,6 @@ async def adopt(edits: WhatIf, compile_: Compile, found: StackDiff) -> Adoption:
         adopted.append(Adopted(id_, path, place, clusters, tuple(each for each in everywhere if each not in clusters)))
     reached = besides(before, (await compile_(edits.inputs)).spec, wanted) if adopted else ()
     return Adoption(edits, tuple(adopted), tuple(left), reached)
-
-
-def _lost(spec: Spec, wanted: Mapping[Field, Any]) -> Field | None:
-    """Returns the first field that does not have its value, None if all have."""
-    for (id_, path), value in wanted.items():
-        resource = spec.get(id_)
-        if resource is None or not is_same(find(resource.attributes, path), value):
-            return id_, path
-    return None
 
 
 def _by_field(found: StackDiff) -> dict[tuple[ResourceId, FieldPath], dict[str, FieldChange | None]]:

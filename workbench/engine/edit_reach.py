@@ -10,10 +10,20 @@ from typing import Any
 
 from runtimes.base import FieldPath, ResourceId, starts_with
 from workbench.engine.diff import same
-from workbench.engine.fields import MISSING, position
+from workbench.engine.field_edit import is_same
+from workbench.engine.fields import MISSING, find, position
 from workbench.engine.spec import Spec
 
 Field = tuple[ResourceId, FieldPath]
+
+
+def missed(spec: Spec, wanted: Mapping[Field, Any]) -> Field | None:
+    """Returns the first field that does not have its value, None if all have: one line may set two of them."""
+    for (id_, path), value in wanted.items():
+        resource = spec.get(id_)
+        if resource is None or not is_same(find(resource.attributes, path), value):
+            return id_, path
+    return None
 
 
 def besides(before: Spec, after: Spec, meant: Collection[Field]) -> tuple[Field, ...]:

@@ -184,8 +184,8 @@ class Pruning:
             hints.append("ask for the permission to list them, or plan where the stack was applied")
         if owned.away:
             named = [f"{each}: {why}" if why else each for each, why in owned.away.items()]
-            said.append(f"{few(named, _MOST_NAMED)} could not be listed, as the server behind does not answer")
-            hints.append("have it answer (kubectl get apiservices), and try again")
+            said.append(f"{few(named, _MOST_NAMED)} could not be listed")
+            hints.append("mend what fails (where a server is away: kubectl get apiservices), and try again")
         return Gap(self.cluster, f"{' and '.join(said)}, so what the stack has of them is not known", "; ".join(hints))
 
 

@@ -21,6 +21,7 @@ from kcl.records import dataclass
 from kcl.source import SourceFile
 from runtimes.base import FieldPath, ResourceId, format_path
 from runtimes.base.documents import DocumentError, load_yaml
+from workbench.engine import edit_reach
 from workbench.engine.adding import add, remove
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.edit_places import EditPlaces, Place
@@ -312,8 +313,6 @@ def _quoted(text: str) -> str:
 
 def missed(spec: Spec, expected: Iterable[FieldSet]) -> FieldSet | None:
     """Returns the first field that does not have its value in a Spec, None where all have."""
-    for each in expected:
-        resource = spec.get(each.id)
-        if resource is None or not is_same(find(resource.attributes, each.path), each.after):
-            return each
-    return None
+    by_field = {(each.id, each.path): each for each in expected}
+    lost = edit_reach.missed(spec, {field: each.after for field, each in by_field.items()})
+    return None if lost is None else by_field[lost]

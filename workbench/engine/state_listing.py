@@ -80,7 +80,7 @@ def read(
 ) -> StateListing:
     """Masks what a state has. `released` is what the last release made, `unread` why that is not known.
 
-    `sensitive` are the paths that providers named, None for those that not queried yet: of these all is masked that
+    `sensitive` are the paths that providers named, None for those not queried yet: of these all is masked that
     may be secret by its looks.
     """
     wanted = {each.id: each for each in terraform(configured)} if configured is not None else {}

@@ -50,16 +50,18 @@ def unsaid(lines: Iterable[Line], said: set[tuple[str, ...]], glyphs: Glyphs) ->
             blocks[-1].append(each)
         else:
             blocks.append([each])
-    again = 0
+    again: list[str] = []
     for block in blocks:
         words = tuple(map(str, block))
         if words in said:
-            again += 1
+            again.append(words[0])
             continue
         said.add(words)
         yield from block
     if again:
-        yield line(Span(f"{glyphs.unknown} and {counted(again, 'remark')} as of a stack above", Tone.WARN))
+        is_known = all(each.startswith(glyphs.finding) for each in again)
+        sign = glyphs.finding if is_known else glyphs.unknown
+        yield line(Span(f"{sign} and {counted(len(again), 'remark')} as of a stack above", Tone.WARN))
 
 
 def identity_lines(looks: Iterable[StackDrift]) -> Iterator[Line]:

@@ -55,7 +55,7 @@ def audit(entries: tuple[AuditEntry, ...], check: AuditCheck | None) -> dict[str
     if check is not None:
         content["status"] = "intact" if check.is_intact else "broken"
         content |= {"broken": check.broken, "anchor": check.tip, "first": check.first, "torn": list(check.torn)}
-        content |= {"moreTorn": check.more_torn} if check.more_torn else {}
+        content["moreTorn"] = check.more_torn
     content["entries"] = [
         {
             "number": each.number,

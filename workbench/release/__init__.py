@@ -3,7 +3,7 @@
 shared      the releases of a session: read for a plan, held and written by an apply
 history     what places say, put together
 contract    what a place has to do
-kept        a cluster, or a bucket, as such a place
+remote_records  a cluster, or a bucket, as such a place
 in_bucket   what clusters keep for that, in a bucket
 in_folder   and in a folder of this machine
 stored      both as bytes
@@ -11,8 +11,8 @@ objects     a bucket: read, and written only over what was read
 packing     release ↔ secrets of a cluster
 lease       one worker a stack at a time, on whatever machine
 rollouts    the rollouts of a repository: begun, asked, carried out, from every machine
-known_rollouts  what is known of them
-kept_rollouts  one place that keeps some; the claims on their stacks; who carries one out
+rollout_listing  what is known of them
+stored_rollouts  one place that keeps some; the claims on their stacks; who carries one out
 rollout_packing  rollout ↔ secret of a cluster
 rollout_log  the records of one for whoever carries it out: fenced
 former_rollouts  those that older versions kept on this machine

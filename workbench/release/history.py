@@ -200,7 +200,7 @@ def merged(asked: Asked, repository: str, local: Release | None, next_local: int
             if cluster != asked.home
         ]
         warnings += [
-            f"{cluster} was not queried whether the stack was released there before: {failure.message}"
+            f"{cluster} was not queried, so whether the stack was released there before is not known: {failure.message}"
             for cluster, failure in asked.unasked.items()
         ]
     latest = found.latest

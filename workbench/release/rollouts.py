@@ -3,7 +3,7 @@
 A rollout is kept where the releases of its first stack are: in that stack's first cluster, in the bucket, or on this
 machine. Every stack of it is claimed where its own releases are: the next rollout of that stack finds the claim, looks
 whether that rollout has ended, and is refused where it has not, or where nobody can tell. Who carries one out holds its
-lease (`kept_rollouts`), and finds before each write whether somebody else carries it out by now.
+lease (`stored_rollouts`), and finds before each write whether somebody else carries it out by now.
 
 Where a place does not answer, that is said: what it may have is "not known", never "none".
 """

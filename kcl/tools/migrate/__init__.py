@@ -1,7 +1,7 @@
 """From the dialect of 2023 to today's: what is written the old way is found, rewritten, and proven to mean the same.
 
 lint        a finding and its edits; making edits
-world       what names mean in one program, from declarations alone
+declarations  what names mean in one program, from declarations alone
 walk        a walk over a file that knows the scopes
 exposed     private variables that other packages read
 rules       the legacy constructs, one rule each

@@ -39,6 +39,7 @@ _WARNING = re.compile(r"(?i)(?:^|_)warn(?:ing)?$")
 _HELD = re.compile(r"(?i)^(?:paused|suspended)$")
 _OVER = re.compile(r"(?i)^(?:error|errored|aborted|terminated|inconclusive|cancell?ed)$")
 _RUNS_ONCE = re.compile(r"^(?!Cron|Scheduled).*(?:Run|Job|Workflow|Backup|Restore|Build|Experiment)$")
+_JOB = re.compile(r"^(?!Cron|Scheduled).*Job(?:Set)?$")
 _FLAGS = ("ready", "healthy", "readyToUse", "isReady", "available", "applied")
 _COUNTS = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "upToDateReplicas")
 _ENDED = ("Succeeded", "Complete", "Completed", "Finished", "Failed", "Suspended")
@@ -66,7 +67,7 @@ def assess(live: Object) -> Verdict | None:
 def _unfinished(live: Object) -> Verdict | None:
     """A job of somebody's own (PyTorchJob, JobSet) that says by conditions alone how it goes, and not that it ended."""
     said = [each for each in mappings(status(live).get("conditions")) if each.get("type")]
-    if not said or not kind_of(live).endswith(("Job", "JobSet")) or any(True for _ in _words(live)):
+    if not said or not _JOB.match(kind_of(live)) or any(True for _ in _words(live)):
         return None
     if any(is_true(each) and each.get("type") in _ENDED for each in said):
         return None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from runtimes.sandbox.api import pod_cells, server_cells
 from runtimes.sandbox.api.ages import age, duration, parse_time
+from runtimes.sandbox.api.server_cells import Row
 from runtimes.sandbox.selectors import written as selector_text
 from runtimes.sandbox.store import Object
 
-Row = Callable[[Object, datetime], list[Any]]
 _NONE, _UNKNOWN, _UNSET = "<none>", "<unknown>", "<unset>"
 
 

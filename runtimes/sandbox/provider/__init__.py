@@ -4,7 +4,7 @@ Its cloud is one JSON file, the world. Networks, databases, buckets and DNS reco
 in it through the real plugin protocol, so terraform can't tell it from a real one: it has latency, quotas, faults,
 generated ids, and people who change things behind terraform's back.
 
-    world      the file: objects, faults, quotas, a log; locked, replaced in one go
+    cloud      the file: objects, faults, quotas, a log; locked, replaced in one go
     faults     latency, errors and crashes that the file asks for
     kinds      what the four types of resources are, without any terraform in it
     plugin     the kinds as resources of the PyPI package `tf`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from decimal import Decimal
 from typing import Any
 
 from runtimes.base.quantity import amount
@@ -422,8 +423,13 @@ def quantity_value(causes: Causes, path: str, name: str, value: str) -> None:
 
 
 def _whole_pages(causes: Causes, path: str, name: str, value: str) -> None:
-    page = amount(name.removeprefix("hugepages-")) if name.startswith("hugepages-") else 0
-    if page and (amount(value) <= 0 or amount(value) % page):
+    if not name.startswith("hugepages-"):
+        return
+    try:
+        page = amount(name.removeprefix("hugepages-"))
+    except ValueError:
+        page = Decimal(0)  # no size is a multiple of none
+    if page <= 0 or amount(value) <= 0 or amount(value) % page:
         causes.invalid(path, value, f"{value} is not positive integer multiple of {name}")
 
 

@@ -392,12 +392,12 @@ def _endpoint(causes: Causes, endpoint: Object, path: str, kind: str) -> None:
         _hints(causes, (endpoint.get("hints") or {}).get(name) or [], f"{path}.hints.{name}", check)
 
 
-MOST_HINTS = 8
+_MOST_HINTS = 8
 
 
 def _hints(causes: Causes, hints: list[Object], path: str, check: Callable[[str], list[str]]) -> None:
-    if len(hints) > MOST_HINTS:
-        causes.too_many(path, len(hints), MOST_HINTS)
+    if len(hints) > _MOST_HINTS:
+        causes.too_many(path, len(hints), _MOST_HINTS)
         return
     seen: set[str] = set()
     for index, hint in enumerate(hints):

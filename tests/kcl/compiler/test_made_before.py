@@ -89,6 +89,22 @@ PROGRAMS = {
         _one = Loud {}
         apps = [_one | {note = "m"} for i in range(5)]
         """,
+    "equal ones united, and what is said by their operators": """
+        make = lambda -> Quota {
+            Quota {note: None}
+        }
+        apps = [{note = "x", **(make() | make())} for i in range(3)]
+        _one = Quota {note: None}
+        itself = [{note = "x", **_one}, {note = "x", **(_one | _one)}]
+        count = len(Quota.instances())
+        """,
+    "what asks the world": """
+        import crypto
+        schema Named:
+            size: int = 1
+            id: str = crypto.uuid()
+        ids = [isunique([(Named {}).id for i in range(6)]), isunique([(Named {} | {size = 2}).id for i in range(6)])]
+        """,
     "instances inside of what is given": """
         schema Free:
             inner: any = 1

@@ -154,6 +154,9 @@ async def test_scaling_and_restarting_ask_for_the_same_object(place: Place) -> N
     await operations.scale(ref, 3)
     workload = await operations.workload(ref)
     assert workload is not None and workload.desired == 3
+    await operations.scale(ref, 0)
+    workload = await operations.workload(ref)
+    assert workload is not None and workload.desired == 0
     assert await operations.workload(other) is None
     with pytest.raises(Rejected, match="no scale"):
         await operations.scale(WorkloadRef("DaemonSet", place.namespace, "x"), 1)
@@ -244,6 +247,8 @@ async def test_a_node_is_cordoned_and_uncordoned_and_its_pods_are_told(place: Pl
         ({"spec": {"unschedulable": False}}, {"spec": {"unschedulable": None}}, True),
         ({"metadata": {}}, {"spec": {"unschedulable": None}}, True),
         ({"spec": {"replicas": 2}}, {"spec": {"replicas": 3}}, False),
+        ({"spec": {}}, {"spec": {"replicas": 0}}, True),
+        ({"spec": {"replicas": 2}}, {"spec": {"replicas": 0}}, False),
         ({"spec": {"template": None}}, {"spec": {"template": {"metadata": {"a": "b"}}}}, False),
     ],
 )  # fmt: skip

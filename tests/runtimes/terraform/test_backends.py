@@ -119,6 +119,13 @@ async def test_a_change_that_could_not_be_written_down_is_not_told_as_done(place
     async with remote.apply_all(WorkspacePlanRequest((bucket("invoices", versioning=True),)), anything) as run:
         reports = [report async for report in run]
     assert isinstance(reports[-1], ResourceFailed) and "HTTP error: 403" in reports[-1].error.message
+    # the state has the same resources, and not what was done to them: what was left of that is all that says it
+    with pytest.raises(RuntimeFailure, match="take back the state it could not write"):
+        await remote.survey(WorkspacePlanRequest((bucket("invoices", versioning=True),)))
+    assert place.folder.rescued_state.exists()
+    store.takes = "all"
+    again = await remote.survey(WorkspacePlanRequest((bucket("invoices", versioning=True),)))
+    assert actions(again) == {"invoices": PlannedAction.NONE} and not place.folder.rescued_state.exists()
 
 
 async def test_a_state_that_is_gone_is_lost_also_after_a_plan_has_looked_for_what_it_had(

@@ -321,7 +321,7 @@ async def test_a_record_of_an_apply_that_is_none_is_told(place: Place, damage: s
 async def test_a_state_that_is_not_whole_is_told(place: Place) -> None:
     await place.apply(bucket("invoices"))
     place.folder.state.write_text('{"version": 4, "resources": [')
-    place.folder.last_state.unlink()
+    place.folder.state_copy.unlink()
     with pytest.raises(RuntimeFailure, match="the state can't be read") as raised:
         await place.plan(bucket("invoices"))
     assert "backup" in raised.value.hint

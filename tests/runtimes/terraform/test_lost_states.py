@@ -92,7 +92,7 @@ def copied(applied: Folder, tmp_path: Path, *, copy: bool = True, backup: bool =
     shutil.copytree(applied.path, tmp_path / "folder", symlinks=True)
     folder = Folder(tmp_path / "folder")
     if not copy:
-        folder.last_state.unlink()
+        folder.state_copy.unlink()
     if not backup:
         folder.path.joinpath("terraform.tfstate.backup").unlink()
     if not look:
@@ -265,7 +265,7 @@ def as_id(resource: Resource) -> TerraformId:
 async def test_what_exists_in_the_cloud_is_taken_over_and_what_does_not_is_made(place: Place) -> None:
     stack = (network("main"), bucket("invoices"))
     await place.apply(*stack)
-    for path in (place.folder.last_state, place.folder.state.with_name("terraform.tfstate.backup"), place.folder.state):
+    for path in (place.folder.state_copy, place.folder.state.with_name("terraform.tfstate.backup"), place.folder.state):
         path.unlink(missing_ok=True)
     with place.world.change() as content:
         (gone,) = content.objects["sandbox_bucket"]
@@ -378,7 +378,7 @@ async def test_what_a_killed_apply_made_is_in_the_copy_before_its_events_are_gon
     with pytest.raises(RuntimeFailure):
         await runtime.survey(WorkspacePlanRequest(DATA))
     assert not run_record.load(folder).is_open
-    assert folder.last_state.read_bytes() == folder.state.read_bytes()
+    assert folder.state_copy.read_bytes() == folder.state.read_bytes()
 
 
 def test_what_was_seen_is_read_back_as_it_was_written(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def test_a_remark_is_made_once_and_counted_where_it_holds_again() -> None:
     assert told(said, *HIDDEN, "! a note") == [*HIDDEN, "! a note"]
     assert told(said, *HIDDEN, *OWN) == [*OWN, "? and 1 remark as of a stack above"]
     assert told(said, *HIDDEN, *OWN, "! a note") == ["? and 3 remarks as of a stack above"]
+    assert told(said, "! a note") == ["! and 1 remark as of a stack above"], "a note is no doubt"
     assert told(said) == []
 
 

@@ -229,7 +229,10 @@ async def test_clusters_that_are_silent_may_have_had_releases_before(shop: Shop)
 async def test_clusters_that_let_nobody_look_are_told_of(shop: Shop) -> None:
     dan = shop.session("dan", user="deployer")
     history = await dan.history(dan.select("web/dev"))
-    assert any("hz was not queried whether the stack was released there before" in each for each in history.warnings)
+    assert any(
+        "hz was not queried, so whether the stack was released there before is not known" in each
+        for each in history.warnings
+    )
 
 
 async def test_a_stack_of_terraform_alone_has_its_releases_there_too(shop: Shop) -> None:

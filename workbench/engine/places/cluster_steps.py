@@ -248,6 +248,7 @@ class ClusterSteps:
                     await self._tell_what_it_waits_for(change, why_ending(live))
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 2.0)
+        self._held.pop(change.address, None)  # what follows, and gets no answer, is not held by it
 
     async def _tell_what_it_waits_for(self, change: Change, why: str) -> None:
         """Says it once, and again where it is another reason."""
