@@ -14,10 +14,12 @@ from kcl.records import replace
 from runtimes.base import ClusterIdentity, RuntimeType
 from workbench.destinations import Places
 from workbench.engine.changes import Gap, StackDiff
+from workbench.engine.events import Action
 from workbench.engine.identities import Followed, former_of
 from workbench.engine.placement import PROJECT, STACK, ownership
 from workbench.engine.plan import Guard, Plan
 from workbench.engine.plan_age import other_clock
+from workbench.engine.pruning import labels_of
 from workbench.engine.release import Release, held
 from workbench.engine.spec import Spec
 from workbench.project import Stack, discover
@@ -56,6 +58,18 @@ def renamed(root: Path, found: StackDiff) -> Iterator[Gap]:
         said = f"objects carry the labels of {owner}, which is no stack of this repository"
         hint = f"what else it has: kubectl get all,cm,secret,ing -A -l {PROJECT}={project},{STACK}={name}"
         yield Gap("", f"{said}: if this stack was called so before, what else it had is not looked at", hint)
+
+
+def labelled_before(stack: Stack, found: StackDiff, prior: Release | None) -> Iterator[str]:
+    """Warns of objects to be written that somebody applied as this stack's, of whose releases nothing is known here."""
+    if prior is not None:
+        return
+    own = ownership(stack.path).items()
+    written = (each for each in found.changes if each.action in (Action.UPDATE, Action.REPLACE))
+    if count := sum(own <= dict(labels_of(each.before)).items() for each in written):
+        said = f"{counted(count, 'object')} to be changed {'carries' if count == 1 else 'carry'} the labels of"
+        who = "another machine, or another repository that has a stack of this name"
+        yield f"{said} {stack.name} already, and no release of it is recorded here: {who}, may have applied this"
 
 
 def other_clocks(identities: Mapping[str, ClusterIdentity]) -> Iterator[str]:

@@ -514,6 +514,7 @@ class Planner:
                 *found.warnings,
                 *others,
                 *at.followed.unsure,
+                *cautions.labelled_before(stack, found, prior),
                 *cautions.one_cluster_twice(at.clusters.identities),
                 *cautions.other_clocks(at.clusters.identities),
             ),

@@ -86,8 +86,9 @@ def command(
     """
     context: Context = ctx.obj
     _refuse_together(revert, adopt, write, every, format_)
-    if take_away and not revert:
-        raise click.UsageError("--take-away is for --revert")
+    for name, is_given in (("--take-away", take_away), ("--yes", yes), ("--confirm", bool(confirm))):
+        if is_given and not revert:
+            raise click.UsageError(f"{name} is for --revert" + ("; --adopt --write writes the files" if adopt else ""))
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
     given = inputs(options, settings)
@@ -265,6 +266,8 @@ def _adopt(
             output.line(file.relative_to(session.root).as_posix())
     else:
         output.data(adoption.edits.patch())
+        if adoption.adopted:
+            output.talk("nothing was written: --write writes the files, and `git apply` takes this patch")
     if after.diff is not None:
         output.talk(line(f"{stack.name} with this: ", diff.drift_line(after.diff, output.glyphs)))
     if not look.is_certain or not after.is_certain:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     Basis,
@@ -95,8 +95,13 @@ def diff_fields(
     claims = False
     before = prediction.before if prediction.before is not None else {}
     for each in differences(before, prediction.after, keys):
-        if each.path[:2] == ("metadata", "labels") and each.path[2:3] and each.path[2] in OWNERSHIP:
-            claims, defaulted = True, defaulted + 1
+        if is_ownership(each.path):
+            claims = True
+            if prediction.before is not None and (was_ours := judge.change(each)).class_ is ChangeClass.DRIFT:
+                # the last release set it, and no line of the source: somebody took it off or wrote another
+                shown.append(replace(was_ours, source=()))
+            else:
+                defaulted += 1
         elif prediction.before is None and each.path in _IDENTITY:
             continue
         elif (change := judge.change(each)).class_ is ChangeClass.DEFAULTED:
@@ -426,16 +431,13 @@ def _overlap(one: FieldPath, other: FieldPath) -> bool:
     return starts_with(one, other) or starts_with(other, one)
 
 
+def is_ownership(path: FieldPath) -> bool:
+    """Whether a field is a label that says whose an object is, which no line of the configuration sets."""
+    return len(path) == 3 and path[:2] == ("metadata", "labels") and path[2] in OWNERSHIP
+
+
 def _is_bookkeeping(path: FieldPath) -> bool:
-    match path:
-        case ("metadata", "annotations"):
-            return True
-        case ("metadata", "annotations", str() as name) if name == LAST_APPLIED:
-            return True
-        case ("metadata", "labels", str() as name) if name in OWNERSHIP:
-            return True
-        case _:
-            return False
+    return path in (("metadata", "annotations"), ("metadata", "annotations", LAST_APPLIED)) or is_ownership(path)
 
 
 def _only_repeats_identity(path: FieldPath, found: Collection[FieldPath]) -> bool:

@@ -15,7 +15,7 @@ from kcl.records import dataclass, replace
 from runtimes.base import Address, FieldPath, ResourceId, format_path
 from workbench.engine.changes import Change, FieldChange, Op, StackDiff
 from workbench.engine.compiled import CompiledStack, CompileInputs
-from workbench.engine.diff import same
+from workbench.engine.diff import is_ownership, same
 from workbench.engine.edit_reach import Field, besides, missed
 from workbench.engine.errors import EditFailed
 from workbench.engine.events import Action
@@ -186,7 +186,7 @@ async def adopt(edits: WhatIf, compile_: Compile, found: StackDiff) -> Adoption:
     left: list[NotAdopted] = []
     for (id_, path), changed in _by_field(found).items():
         clusters = tuple(changed)
-        if why := _cannot(changed):
+        if why := _cannot(path, changed):
             left.append(NotAdopted(id_, path, clusters, why))
             continue
         field = next(iter(changed.values()))
@@ -222,12 +222,14 @@ def _by_field(found: StackDiff) -> dict[tuple[ResourceId, FieldPath], dict[str, 
     return by_field
 
 
-def _cannot(changed: Mapping[str, FieldChange | None]) -> str:
+def _cannot(path: FieldPath, changed: Mapping[str, FieldChange | None]) -> str:
     """Returns why a field cannot be taken over, empty if it may be."""
     fields = list(changed.values())
     first = fields[0]
     if first is None:
         return "somebody deleted it: take it out of the source, or take the deletion back"
+    if is_ownership(path):
+        return "it says which stack the object is of, and no line sets it: revert it"
     if any(each is None or each.is_masked for each in fields):
         return "it is secret: what is live is not written into a file"
     if any(each is not None and each.op is not first.op for each in fields):

@@ -115,6 +115,13 @@ def test_answers_are_for_one_stack_and_one_at_a_time(root: Path, wb: Wb, argumen
     assert root.is_dir() and wb("drift", *arguments).code == ExitCode.USAGE
 
 
+def test_a_yes_without_a_question_is_refused(wb: Wb) -> None:
+    """Who says yes to a patch that is only shown takes it for written."""
+    adopted = wb("drift", "web/prod", "--adopt", "-y")
+    assert adopted.code == ExitCode.USAGE and "--adopt --write writes the files" in adopted.err
+    assert wb("drift", "--confirm", "web/prod").code == ExitCode.USAGE
+
+
 async def test_drift_is_taken_back_and_nothing_else_is_done(released: Place) -> None:
     colour(released, 1, "grey")
     replicas(released, 0, 9)
@@ -147,7 +154,10 @@ async def test_drift_is_taken_over_as_an_edit_of_its_line(released: Place) -> No
     shown = await released("drift", "web/prod", "--adopt")
     assert shown.code == ExitCode.OK, shown.text
     assert "-    replicas = 3" in shown.out and "+    replicas = 9" in shown.out
-    assert shown.err.splitlines()[-1] == "web/prod with this: ✓ no drift"
+    assert shown.err.splitlines()[-2:] == [
+        "nothing was written: --write writes the files, and `git apply` takes this patch",
+        "web/prod with this: ✓ no drift",
+    ]
     assert (released.root / "web/prod/main.k").read_text() == before, "only shown"
     written = await released("drift", "web/prod", "--adopt", "--write")
     assert (written.code, written.out) == (ExitCode.OK, "web/prod/main.k\n")

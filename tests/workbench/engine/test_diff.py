@@ -133,6 +133,22 @@ async def test_an_object_of_somebody_else_is_taken_over_without_noise() -> None:
     assert change.because == "takes it under the management of this stack"
 
 
+async def test_labels_of_ownership_that_somebody_took_off_are_drift() -> None:
+    world = await released(config_map("settings", {"a": "1"}))
+    world.hz.edit(SETTINGS, ("metadata", "labels", "workbench.konfig.io/stack"), None)
+    change = await change_of(world, SETTINGS, config_map("settings", {"a": "1"}))
+    assert change.action is Action.UPDATE
+    assert lines(change) == ['+ metadata.labels["workbench.konfig.io/stack"] None -> prod drift']
+
+
+async def test_an_object_that_was_relabelled_for_another_stack_is_drift_with_who() -> None:
+    world = await released(config_map("settings", {"a": "1"}))
+    world.hz.edit(SETTINGS, ("metadata", "labels", "workbench.konfig.io/stack"), "dev")
+    change = await change_of(world, SETTINGS, config_map("settings", {"a": "1"}))
+    assert lines(change) == ['~ metadata.labels["workbench.konfig.io/stack"] dev -> prod drift by kubectl-edit']
+    assert change.other_owner and not change.fields[0].source, "no line sets whose it is"
+
+
 async def test_a_moved_element_with_identity_is_the_same_element() -> None:
     world = await released(deployment("web", env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]))
     env = [{"name": "C", "value": "3"}, {"name": "B", "value": "2"}, {"name": "A", "value": "9"}]

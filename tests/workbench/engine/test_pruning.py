@@ -70,7 +70,9 @@ async def test_what_a_server_serves_that_is_away_is_no_question_of_rights(is_ref
     world = await world_with(is_labelled=True, recorded="no release", is_listable=not is_refused)
     world.hz.away = {"all of metrics.example/v1": "503"}
     (gap,) = [each for each in (await world.plan(namespace())).gaps if not each.exists]
-    assert "all of metrics.example/v1: 503 could not be listed, so what the stack has of them is not known" in gap.message
+    assert (
+        "all of metrics.example/v1: 503 could not be listed, so what the stack has of them is not known" in gap.message
+    )
     assert ("1 kind may not be listed (ConfigMap)" in gap.message) == is_refused
     assert ("permission" in gap.hint) == is_refused and "kubectl get apiservices" in gap.hint
 

@@ -94,6 +94,22 @@ async def test_what_left_the_configuration_is_found_by_a_second_machine(place: P
         assert left.is_certain, "what is left on purpose is no gap"
 
 
+async def test_what_carries_the_labels_already_and_was_released_elsewhere_is_not_changed_in_silence(
+    place: Place,
+) -> None:
+    """It may be another repository's, whose project and stack have the same names."""
+    await released(place)
+    stack = "pay/dev"
+    edit(place, 'name = "settings", namespace = "pay"', 'name = "settings", namespace = "pay", labels.a = "b"')
+    async with machine(place, "second") as second:
+        plan = await second.plan(second.select(stack))
+        (said,) = (each for each in plan.warnings if "another repository" in each)
+        assert said.startswith("1 object to be changed carries the labels of pay/dev already")
+    async with place.open() as opened:
+        known = await opened.plan(opened.select(stack))
+        assert known.steps() and not any("another repository" in each for each in known.warnings)
+
+
 async def test_a_second_machine_does_not_make_terraform_resources_twice_on_a_plain_yes(place: Place) -> None:
     await released(place)
     async with machine(place, "second", sees_state=False) as second:
