@@ -86,12 +86,13 @@ def _site(plain: tuple[Any, ...]) -> Site:
 class CachedProvenance:
     """Stands for a provenance that was packed, with the same answers; unpacked at the first look-up."""
 
-    __slots__ = ("_packed", "_unpacked", "user_files")
+    __slots__ = ("_packed", "_ranked", "_unpacked", "user_files")
 
     def __init__(self, packed: bytes, user_files: frozenset[str]) -> None:
         self.user_files: Final = user_files
         self._packed = packed
         self._unpacked: tuple[Any, Any, Any, Any] | None = None
+        self._ranked: dict[tuple[int, ...], tuple[Site, ...]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CachedProvenance, (self._packed, self.user_files)
@@ -115,7 +116,10 @@ class CachedProvenance:
                 return ()
             found = (chains[own[index]] if own else ()) or found
             at = children[index]
-        return ranked([_site(sites[index]) for index in found], self.user_files)
+        places = self._ranked.get(found)  # elements that one line makes have the same
+        if places is None:
+            places = self._ranked[found] = ranked([_site(sites[index]) for index in found], self.user_files)
+        return places
 
     def schema(self, document: int, path: Sequence[str | int]) -> str | None:
         """As `kcl.evaluator.provenance.Provenance.schema`."""

@@ -116,14 +116,16 @@ class PlanRequest:
     """`new_namespaces` are namespaces that the same plan creates first: an object in one can't be dry-run yet.
 
     The runtime then predicts from the resource alone, and says so in `warnings`. `observed` is the whole object as it
-    was read a moment ago, None to have it read. With `dry_run` the infrastructure is asked even where what is there
-    tells that nothing would change. `taken_away` are leaves that others put into the live object and that go with the
-    apply, as paths of its `owners`; one that cannot go is in `after` still.
+    was read a moment ago, None to have it read. With `presumed_absent` it is not read first, as a list did not hold it:
+    the answer to the dry run tells whether it is there. With `dry_run` the infrastructure is asked even where what is
+    there tells that nothing would change. `taken_away` are leaves that others put into the live object and that go with
+    the apply, as paths of its `owners`; one that cannot go is in `after` still.
     """
 
     resource: Resource
     new_namespaces: frozenset[str] = frozenset()
     observed: Body | None = field(default=None, repr=False)
+    presumed_absent: bool = False
     dry_run: bool = False
     taken_away: frozenset[FieldPath] = frozenset()
 
@@ -295,11 +297,13 @@ class Owned:
 class BulkReadable(Protocol):
     """A runtime that reads many resources with few requests."""
 
-    async def read_many(self, ids: Collection[ResourceId], labels: Mapping[str, str]) -> Mapping[ResourceId, Body]:
+    async def read_many(
+        self, ids: Collection[ResourceId], labels: Mapping[str, str]
+    ) -> Mapping[ResourceId, Body | None]:
         """Returns whole objects of these ids that carry the labels, as `LiveResource.observed` has them.
 
-        Nothing is said of those that are not in the answer: they may be there without the labels, or could not be
-        listed.
+        None is what a complete list did not hold: it is not there, or is there without the labels. Nothing is said of
+        those that are not in the answer: they could not be listed.
         """
 
 
@@ -309,7 +313,7 @@ class Labelled(Protocol):
     async def run(self) -> None:
         """Looks for everything; raises no `RuntimeFailure`, which the answers do."""
 
-    async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Body]:
+    async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Body | None]:
         """As `BulkReadable.read_many`."""
 
     async def owned(self, known: Collection[str]) -> Owned:

@@ -216,9 +216,9 @@ class Labelled:
         if self._begun is not None:
             await asyncio.gather(self._begun[1], return_exceptions=True)
 
-    async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Object]:
+    async def observed(self, ids: Collection[ResourceId]) -> Mapping[ResourceId, Object | None]:
         """Where a kind may not be listed in all namespaces, those that are wanted are."""
-        found: dict[ResourceId, Object] = {}
+        found: dict[ResourceId, Object | None] = {}
         rest: list[KubernetesId] = []
         for kind, wanted in _by_kind(ids).items():
             if (listed := await self._lists.listed(kind)) is None:
@@ -228,9 +228,7 @@ class Labelled:
                 (each["metadata"].get("namespace") or "", each["metadata"].get("name")): each for each in listed
             }
             for id_ in wanted:
-                place = (await self._client.namespace_of(id_), id_.name)
-                if place in by_place:
-                    found[id_] = by_place[place]
+                found[id_] = by_place.get((await self._client.namespace_of(id_), id_.name))
         return {**found, **(await read_many(self._client, rest, self._labels))}
 
     async def owned(self, known: Collection[str]) -> Owned:
@@ -248,10 +246,10 @@ class Labelled:
 
 async def read_many(
     client: Client, ids: Collection[ResourceId], labels: Mapping[str, str]
-) -> Mapping[ResourceId, Object]:
+) -> Mapping[ResourceId, Object | None]:
     """See `BulkReadable`: one list for each kind and namespace of which several are wanted."""
     gate = asyncio.Semaphore(PARALLEL_LISTS)
-    found: dict[ResourceId, Object] = {}
+    found: dict[ResourceId, Object | None] = {}
 
     async def list_group(wanted: list[KubernetesId]) -> None:
         async with gate:
@@ -262,7 +260,7 @@ async def read_many(
             except RuntimeFailure:
                 return  # reading them one by one meets the same failure, or does not
         by_name = {str(live["metadata"].get("name")): live for live in listing.items}
-        found.update({each: by_name[each.name] for each in wanted if each.name in by_name})
+        found.update({each: by_name.get(each.name) for each in wanted})
 
     groups: dict[tuple[Kind, str], list[KubernetesId]] = {}
     for kind, wanted in _by_kind(ids).items():

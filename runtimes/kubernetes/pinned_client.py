@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -95,6 +97,20 @@ class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no typ
             await asyncio.sleep(_FAREWELL_SECONDS / _FAREWELL_STEPS)
 
 
+def proxy_of(connection: Connection) -> str:
+    """Returns the proxy that leads to the server, empty for none: that of the kubeconfig, else of the environment.
+
+    https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/#proxy
+    """
+    if connection.endpoint.proxy:
+        return connection.endpoint.proxy
+    address = urlsplit(connection.endpoint.server)
+    if not address.hostname or proxy_bypass(address.hostname):
+        return ""
+    proxy = getproxies().get(address.scheme) or ""
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
 def client_of(connection: Connection, certificate: ClientCertificate | None, place: str) -> RESTClientObject:
     """Returns a client for a connection, with its certificate; raises `Misconfigured` for one that is none."""
     endpoint = connection.endpoint
@@ -103,9 +119,12 @@ def client_of(connection: Connection, certificate: ClientCertificate | None, pla
         verify_ssl=not endpoint.skip_verify,
         tls_server_name=endpoint.tls_server_name,
         ca_cert_data=endpoint.ca_pem,
-        proxy=endpoint.proxy,
+        proxy=proxy_of(connection),
         connection_pool_maxsize=0,  # no limit: every open watch holds a connection
     )
+    # aiohttp would read ~/.netrc and the environment anew for each request, each in a thread: half of what a request
+    # costs. A login from there would go to the cluster, beside the credentials of the kubeconfig
+    configuration.client_session_kwargs = {"trust_env": False}
     try:
         if certificate is None:
             return _Client(configuration)

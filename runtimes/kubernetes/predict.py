@@ -32,17 +32,22 @@ async def predict(
     new_namespaces: frozenset[str],
     *,
     observed: Object | None = None,
+    presumed_absent: bool = False,
     dry_run: bool = False,
     taken_away: frozenset[FieldPath] = frozenset(),
 ) -> Prediction:
     """Raises the server's refusal where it would refuse the apply, conflicts and fixed fields excepted.
 
-    `observed` is the object as read a moment ago, None to read it. `dry_run` asks the server in any case. `taken_away`
-    are leaves that others own and that go with the apply.
+    `observed` is the object as read a moment ago, None to read it. With `presumed_absent` it is not read first.
+    `dry_run` asks the server in any case. `taken_away` are leaves that others own and that go with the apply.
     """
-    # in a namespace that is not there nothing is; the dry run tells where there is something by now
-    is_absent = observed is None and bool(new_namespaces) and await client.namespace_of(id_) in new_namespaces
+    # in a namespace that is not there nothing is. The dry run tells where there is something: what it answers has the
+    # version of what it met, and what it would make has none
+    is_absent = observed is None and (
+        presumed_absent or (bool(new_namespaces) and await client.namespace_of(id_) in new_namespaces)
+    )
     for _ in range(_ATTEMPTS):
+        is_presumed = is_absent
         live = observed or (None if is_absent else await client.get(id_))
         observed, is_absent = None, False
         if not dry_run and not taken_away and live is not None and is_as_applied(content, live, FIELD_MANAGER):
@@ -51,6 +56,10 @@ async def predict(
             prediction = await _against(client, id_, content, live, new_namespaces, taken_away)
         except Moved:
             continue  # made, or deleted and recreated, since it was read
+        except Immutable:
+            if not is_presumed:
+                raise
+            continue  # it is there
         if prediction is not None:
             return prediction
     raise Moved(
@@ -89,9 +98,11 @@ async def _against(
             raise
         return _unasked(id_, content, f"namespace {id_.namespace} is not there yet: predicted from the resource alone")
     if not _met(live, after):
+        if live is None:
+            return None
         # its status may have been written in between, which changes nothing that a dry run looks at
         now = await client.get(id_)
-        if live is None or now is None or not normalize.is_same(normalize.identity(live), now):
+        if now is None or not normalize.is_same(normalize.identity(live), now):
             return None
         live = now
     if live is not None and taken_away and managed_fields(live, taken_away, FIELD_MANAGER) is not None:

@@ -183,11 +183,14 @@ class KubernetesRuntime:
             await self._content(id_, request.resource.attributes),
             request.new_namespaces,
             observed=dict(request.observed) if request.observed is not None else None,
+            presumed_absent=request.presumed_absent,
             dry_run=request.dry_run,
             taken_away=request.taken_away,
         )
 
-    async def read_many(self, ids: Collection[ResourceId], labels: Mapping[str, str]) -> Mapping[ResourceId, Object]:
+    async def read_many(
+        self, ids: Collection[ResourceId], labels: Mapping[str, str]
+    ) -> Mapping[ResourceId, Object | None]:
         """See `BulkReadable`."""
         return await listing.read_many(self._client, [_kubernetes(each) for each in ids], labels)
 

@@ -39,7 +39,7 @@ from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import CONVERTS, failure
 from runtimes.kubernetes.hedging import GivenUp, HedgeBudget, LatencyEstimate, first_answer, timely_answer
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
-from runtimes.kubernetes.pinned_client import RefusedSocket, client_of
+from runtimes.kubernetes.pinned_client import RefusedSocket, client_of, proxy_of
 from runtimes.kubernetes.rest_client import RESTClientObject
 
 Query = Sequence[tuple[str, str]]
@@ -296,8 +296,8 @@ class Transport:
         arguments: dict[str, Any] = (
             {"server_hostname": name} if (name := self.connection.endpoint.tls_server_name) else {}
         )
-        if self.connection.endpoint.proxy:
-            arguments["proxy"] = self.connection.endpoint.proxy
+        if proxy := proxy_of(self.connection):
+            arguments["proxy"] = proxy
         url = f"{self.connection.endpoint.server}{path}?{urlencode(list(query))}"
         async with AsyncExitStack() as opened:
             try:

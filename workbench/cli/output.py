@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kcl.terminal import harmless, harmless_lines, json_escaped
+from workbench.cli.indented_json import indented_json
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 
@@ -76,7 +76,7 @@ class Output:
             self._attempt(self.stdout, lambda: (buffer.write(text.encode("utf-8", "surrogateescape")), buffer.flush()))
 
     def json(self, document: Any) -> None:
-        self.data(json_escaped(json.dumps(document, indent=2, ensure_ascii=False, default=str)))
+        self.data(json_escaped(indented_json(document)))
 
     def yaml(self, document: Any) -> None:
         from workbench.present.yaml_data import yaml_data

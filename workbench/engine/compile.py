@@ -186,9 +186,15 @@ def _in_repository(file: str, stack: Stack) -> str:
 def lookup_in(provenance: api.Provenance, before: int = 0) -> Lookup:
     """What a Spec asks for the chain behind a value; `before` documents of the result are none of its own."""
 
+    made: dict[int, tuple[tuple[api.Site, ...], Chain]] = {}  # by the identity of what is beside it, and so stays
+
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = provenance.lookup(document + before, path)
-        return tuple(SourceSite(path_of(each.file), each.line, each.column, _kind(each)) for each in found)
+        known = made.get(id(found))
+        if known is None or known[0] is not found:
+            chain = tuple(SourceSite(path_of(each.file), each.line, each.column, _kind(each)) for each in found)
+            known = made[id(found)] = found, chain
+        return known[1]
 
     return chain
 

@@ -56,6 +56,10 @@ class Difference:
     before: Any
     after: Any
 
+    @property
+    def op(self) -> Op:
+        return Op.ADD if self.before is MISSING else Op.REMOVE if self.after is MISSING else Op.CHANGE
+
 
 @dataclass(frozen=True, slots=True)
 class Fields:
@@ -97,17 +101,17 @@ def diff_fields(
     for each in differences(before, prediction.after, keys):
         if is_ownership(each.path):
             claims = True
-            if prediction.before is not None and (was_ours := judge.change(each)).class_ is ChangeClass.DRIFT:
+            if prediction.before is not None and judge.class_of(each) is ChangeClass.DRIFT:
                 # the last release set it, and no line of the source: somebody took it off or wrote another
-                shown.append(replace(was_ours, source=()))
+                shown.append(replace(judge.change(each, ChangeClass.DRIFT), source=()))
             else:
                 defaulted += 1
         elif prediction.before is None and each.path in _IDENTITY:
             continue
-        elif (change := judge.change(each)).class_ is ChangeClass.DEFAULTED:
-            defaulted += 1
+        elif (class_ := judge.class_of(each)) is ChangeClass.DEFAULTED:
+            defaulted += 1  # half of what a new object has: nothing more is made of it
         else:
-            shown.append(change)
+            shown.append(judge.change(each, class_))
     shown += judge.kept()
     return Fields(tuple(sorted(shown, key=lambda each: _order(each.path))), defaulted, claims)
 
@@ -306,11 +310,12 @@ class _Judge:
         self._is_ours = any(each.manager == OWN_MANAGER for each in self._owners)
         self._kind = prediction.id.kind if isinstance(prediction.id, KubernetesId) else ""
 
-    def change(self, difference: Difference) -> FieldChange:
+    def class_of(self, difference: Difference) -> ChangeClass:
+        return self._class(difference.path, difference.op)
+
+    def change(self, difference: Difference, class_: ChangeClass) -> FieldChange:
         path = difference.path
         place = self._place(path)
-        op = Op.ADD if difference.before is MISSING else Op.REMOVE if difference.after is MISSING else Op.CHANGE
-        class_ = self._class(path, op)
         conflict = next((each for each in self._prediction.conflicts if _overlap(each.path, path)), None)
         actor = self._actor(path) if class_ is ChangeClass.DRIFT or conflict else None
         if actor is None and conflict is not None:
@@ -320,7 +325,7 @@ class _Judge:
         hides_both = len(texts) == 2 and any(map(self._screen.hides, texts))
         return FieldChange(
             path=self._screen.path(path),
-            op=op,
+            op=difference.op,
             class_=class_,
             before=self._screen.mask(difference.before) if hides_both else self._shown(difference.before, place),
             after=self._screen.mask(difference.after) if hides_both else self._shown(difference.after, place),

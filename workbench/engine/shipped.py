@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,12 +194,16 @@ def _awaited(rest: Rest, where: Path) -> Lookup:
     Raises `CompileFailed` where the process ended before: that no line says a field would be a lie.
     """
 
-    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
+    @cache
+    def found() -> Lookup:
         try:
             provenance: api.CachedProvenance = rest.get()
         except EvaluationEnded as ended:
             raise ended_as_failure(ended, where) from None
-        return lookup_in(provenance)(document, path)
+        return lookup_in(provenance)
+
+    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
+        return found()(document, path)
 
     return chain
 

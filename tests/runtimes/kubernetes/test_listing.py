@@ -48,8 +48,10 @@ async def test_what_is_compared_and_what_is_owned_take_one_list_of_each_kind(san
     asked = answering(sandboxed, lambda path: None)
     found = sandboxed.runtime.labelled(LABELS, ids[:5])
     _, observed = await asyncio.gather(found.run(), found.observed(ids[:5]))
-    assert {each: live["metadata"]["name"] for each, live in observed.items()} == {each: each.name for each in ids[:5]}
-    uids = {live["metadata"]["uid"] for live in observed.values()}
+    assert {id_: live and live["metadata"]["name"] for id_, live in observed.items()} == {
+        each: each.name for each in ids[:5]
+    }
+    uids = {live["metadata"]["uid"] for live in observed.values() if live is not None}
     owned = await found.owned(uids)
     assert ([each.id for each in owned.resources], owned.unlisted) == ([ids[5]], ())
     assert asked["/api/v1/configmaps"] == 1 and asked["/apis/apps/v1/deployments"] == 1
@@ -98,7 +100,7 @@ async def test_what_was_looked_for_ahead_is_for_one_comparison_alone(sandboxed: 
     await sandboxed.runtime._client.delete(ids[0], uid=None)
     found = sandboxed.runtime.labelled(LABELS, ids)
     _, observed = await asyncio.gather(found.run(), found.observed(ids))
-    assert set(observed) == set(ids[1:])
+    assert {id_: live is not None for id_, live in observed.items()} == {each: each != ids[0] for each in ids}
     asked.clear()
     await sandboxed.runtime.prepare(lambda: LABELS)  # it took that long: who compares has asked already
     await asyncio.sleep(0.05)
@@ -230,6 +232,60 @@ async def test_a_list_that_fails_is_not_an_empty_one(sandboxed: Place, broken: s
         await found.owned(())
     with pytest.raises(RuntimeFailure, match="the list broke"):
         await sandboxed.runtime.owned(LABELS)
+
+
+async def test_what_no_list_holds_takes_one_request_whose_answer_tells_whether_it_is_there(sandboxed: Place) -> None:
+    bodies = [sandboxed.config_map(f"new-{each}", a="1") for each in range(3)]
+    ids = [KubernetesId.of(each) for each in bodies]
+    there = sandboxed.config_map("unlabelled", a="0", theirs="1")
+    live = await sandboxed.apply(there)
+    await labelled_maps(sandboxed, 1)
+    found = sandboxed.runtime.labelled(LABELS, [*ids, live.id])
+    _, observed = await asyncio.gather(found.run(), found.observed([*ids, live.id]))
+    assert observed == dict.fromkeys([*ids, live.id])
+    asked = answering(sandboxed, lambda path: None)
+    for each in bodies:
+        prediction = await sandboxed.runtime.plan(PlanRequest(resource(each), presumed_absent=True))
+        assert prediction.live is None and prediction.after["data"] == {"a": "1"}
+    assert set(asked.values()) == {1}
+    wanted = sandboxed.config_map("unlabelled", a="1")
+    presumed = await sandboxed.runtime.plan(PlanRequest(resource(wanted), presumed_absent=True))
+    assert presumed == await sandboxed.runtime.plan(PlanRequest(resource(wanted))), "a list by labels is no absence"
+    assert presumed.live is not None and presumed.live.identity == live.identity
+
+
+async def test_what_cannot_be_changed_in_place_is_replaced_though_no_list_held_it(sandboxed: Place) -> None:
+    await sandboxed.apply(sandboxed.deployment())
+    wanted = sandboxed.deployment()
+    wanted["spec"]["selector"]["matchLabels"] = wanted["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+    presumed = await sandboxed.runtime.plan(PlanRequest(resource(wanted), presumed_absent=True))
+    read = await sandboxed.runtime.plan(PlanRequest(resource(wanted)))
+    assert presumed.live is not None and read.live is not None and presumed.replaces
+    assert (presumed.live.identity.uid, presumed.replaces) == (read.live.identity.uid, read.replaces)
+
+
+async def test_what_another_manager_holds_is_a_conflict_though_no_list_held_it(sandboxed: Place) -> None:
+    named = f"/api/v1/namespaces/{sandboxed.namespace}/configmaps"
+    await sandboxed.write("POST", named, sandboxed.config_map("theirs", a="0"), manager="kubectl-edit")
+    wanted = resource(sandboxed.config_map("theirs", a="1"))
+    presumed = await sandboxed.runtime.plan(PlanRequest(wanted, presumed_absent=True))
+    assert [each.manager for each in presumed.conflicts] == ["kubectl-edit"]
+    assert presumed == await sandboxed.runtime.plan(PlanRequest(wanted))
+
+
+@pytest.mark.parametrize("refused", ["/api/v1/configmaps", "everywhere"])
+async def test_a_kind_that_may_not_be_listed_is_presumed_nothing_of(sandboxed: Place, refused: str) -> None:
+    ids = [KubernetesId.of(sandboxed.config_map(f"new-{each}")) for each in range(5)]
+
+    def refuse(path: str) -> None:
+        if path == refused or (refused == "everywhere" and path.endswith("/configmaps")):
+            raise Forbidden("no", target="here")
+
+    answering(sandboxed, refuse)
+    found = sandboxed.runtime.labelled(LABELS, ids)
+    await found.run()
+    in_the_namespace = {} if refused == "everywhere" else dict.fromkeys(ids)
+    assert await found.observed(ids) == in_the_namespace
 
 
 GAUGES = "/apis/metrics.example.com/v1/gauges"

@@ -465,9 +465,12 @@ async def test_many_are_read_by_one_list(sandboxed: Place) -> None:
 
     transport.call = recorded  # type: ignore[method-assign]  # to count requests
     found = await sandboxed.runtime.read_many([KubernetesId.of(each) for each in bodies], {"stack": "here"})
-    assert set(found) == {KubernetesId.of(each) for each in bodies[:5]}
+    assert {id_: live is not None for id_, live in found.items()} == {
+        KubernetesId.of(each): each in bodies[:5] for each in bodies
+    }
     for each in bodies[:5]:
         observed = found[KubernetesId.of(each)]
+        assert observed is not None
         prediction = await sandboxed.runtime.plan(PlanRequest(resource(each), observed=observed))
         assert prediction.basis is Basis.OWNERSHIP
     assert requests == [("GET", f"/api/v1/namespaces/{sandboxed.namespace}/configmaps")]

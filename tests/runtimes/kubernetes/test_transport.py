@@ -17,6 +17,7 @@ from aiohttp import web
 
 from runtimes.base import Forbidden, Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
 from runtimes.kubernetes.kubeconfig import Kubeconfig
+from runtimes.kubernetes.pinned_client import proxy_of
 from runtimes.kubernetes.transport import Limits, Transport
 
 TOKEN = "a-token-that-nobody-may-see"
@@ -273,6 +274,43 @@ async def test_warnings_of_the_server_come_along(tmp_path: Path) -> None:
 
     async with _serving(tmp_path, _in_turn(warned)) as (transport, _):
         assert (await transport.call("GET", "/api")).warnings == ('policy/v1beta1 is "old"', "another")
+
+
+@pytest.mark.parametrize("scheme", ["http://", ""])
+async def test_a_proxy_of_the_environment_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    async with _serving(tmp_path, _in_turn(_ok)) as (through, got):
+        address = through.connection.endpoint.server.removeprefix("http://")
+        for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTP_PROXY", scheme + address)
+        monkeypatch.setenv("no_proxy", "127.0.0.1,inside.example")
+        endpoint = replace(through.connection.endpoint, server="http://cluster.example")
+        transport = Transport(replace(through.connection, endpoint=endpoint), place="shop-eu")
+        try:
+            await transport.call("GET", "/version")
+        finally:
+            await transport.close()
+        assert got == ["GET /version"]
+        assert proxy_of(transport.connection) == f"http://{address}" and proxy_of(through.connection) == ""
+        inside = replace(endpoint, server="http://inside.example")
+        assert proxy_of(replace(through.connection, endpoint=inside)) == ""
+
+
+async def test_a_login_that_netrc_has_for_the_host_is_not_the_cluster_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password for-something-else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    logins: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        logins.append(request.headers.get("Authorization", ""))
+        return _ok(request)
+
+    for user in (f"{{token: {TOKEN}}}", "{}"):
+        async with _serving(tmp_path, answer, user=user) as (transport, _):
+            await transport.call("GET", "/api")
+    assert logins == [f"Bearer {TOKEN}", ""]
 
 
 async def test_text_that_looks_like_json_stays_text(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ class ClusterSurvey:
         self._namespaces: list[LiveResource] = []
         self._uids: set[str] = set()
         self._carrying: dict[str, ResourceId] = {}
-        self._observed: Mapping[ResourceId, Body] = {}
+        self._observed: Mapping[ResourceId, Body | None] = {}
+        self._unlabelled: set[tuple[str, str]] = set()
         self._labelled: Labelled | None = None
         self._definitions = dict(_definitions(spec))
         self._scope = anyio.CancelScope()
@@ -269,10 +270,12 @@ class ClusterSurvey:
             asked,
             new_namespaces,
             observed=self._observed.get(asked.id),
+            presumed_absent=self._is_presumed_absent(asked.id),
             dry_run=self._surveying.dry_run_all,
         )
         try:
             prediction = await self._runtime.plan(request)
+            self._learn_of_unlabelled(request, prediction)
             if self._surveying.takes_away and (left := self._left_alone(prediction, filled)):
                 prediction = await self._runtime.plan(replace(request, taken_away=frozenset(left)))
                 stays = self._left_alone(prediction, filled)
@@ -291,6 +294,17 @@ class ClusterSurvey:
             sensitive=(*prediction.sensitive, *secret),
             unknown=tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.unknown),
         )
+
+    def _is_presumed_absent(self, id_: ResourceId) -> bool:
+        """Whether reading it first would most likely find nothing: a list did not hold it, and all that was not held so
+        far was not there either. A first apply has nothing else, and would take two requests for each."""
+        return id_ in self._observed and self._observed[id_] is None and _kind_of(id_) not in self._unlabelled
+
+    def _learn_of_unlabelled(self, request: PlanRequest, prediction: Prediction) -> None:
+        """What is there and does not carry the labels takes a request more if it is presumed absent; others of its kind
+        are most likely the same, as where a stack takes over what somebody else applied."""
+        if request.presumed_absent and prediction.live is not None:
+            self._unlabelled.add(_kind_of(request.resource.id))
 
     def _fail(self, error: RuntimeFailure, address: Address) -> None:
         if not isinstance(error, Unreachable | Unauthenticated):
@@ -416,6 +430,10 @@ def overlaid(body: Any, said: Any) -> Any:
     if isinstance(body, Mapping) and isinstance(said, Mapping):
         return {**body, **{key: overlaid(body.get(key), each) for key, each in said.items()}}
     return said
+
+
+def _kind_of(id_: ResourceId) -> tuple[str, str]:
+    return (id_.group, id_.kind) if isinstance(id_, KubernetesId) else ("", "")
 
 
 def _definitions(spec: Spec) -> Iterator[tuple[tuple[str, str], ResourceId]]:
