@@ -109,5 +109,9 @@ class Overloaded(RuntimeFailure):
     pass
 
 
+class TooMany(RuntimeFailure):
+    """There are more objects than who asks has a use for; no more than that many were read."""
+
+
 class Misconfigured(RuntimeFailure):
     pass

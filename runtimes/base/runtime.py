@@ -307,6 +307,17 @@ class BulkReadable(Protocol):
         """
 
 
+@runtime_checkable
+class BulkComparable(Protocol):
+    """A runtime that tells of many resources with few requests that they are as they were seen."""
+
+    async def unmoved(self, seen: Mapping[ResourceId, Identity | None]) -> frozenset[ResourceId]:
+        """Returns those that are in the very state that was seen; for None, those that are not there.
+
+        Nothing is said of the others: they moved, or are being deleted, or it takes a look at each of them to know.
+        """
+
+
 class Labelled(Protocol):
     """What carries some labels: found while `run` runs, each answer as soon as it can be given."""
 
@@ -332,10 +343,11 @@ class Labelling(Protocol):
 class Enumerable(Protocol):
     """A runtime that tells everything that is in a namespace, whoever made it."""
 
-    async def contents(self, namespace: str) -> Owned | None:
-        """Returns every object of every kind that is served, by id, whole; None where there is no such namespace.
+    async def contents(self, namespace: str, most: int) -> Owned | None:
+        """Returns every object of every kind that is served, by id; None where there is no such namespace.
 
-        Raises `RuntimeFailure` where the cluster does not answer.
+        What no other object owns is whole; of the rest that may be its metadata. Raises `TooMany` as soon as there are
+        more than `most` of the former, and `RuntimeFailure` where the cluster does not answer.
         """
 
 

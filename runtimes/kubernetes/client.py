@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kcl.records import dataclass, field
-from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure, Unreachable
+from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure, TooMany, Unreachable
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.anothers import may_be_anothers, of_another
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
@@ -19,6 +19,12 @@ from runtimes.kubernetes.transport import JSON, Limits, Query, Reply, Socket, To
 FIELD_MANAGER = "workbench"
 PAGE_SIZE = 500
 _SMALLER = 8
+_LIST_OF_METADATA = "PartialObjectMetadataList"
+_METADATA = f"application/json;as={_LIST_OF_METADATA};g=meta.k8s.io;v=v1,{JSON}"
+"""Who has no such form sends all of it.
+
+https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
+"""
 _LOG_LIMIT_BYTES = 1024 * 1024
 _LOG_LEEWAY_BYTES = 4096
 """It may be slightly less: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log"""
@@ -28,7 +34,7 @@ Object = dict[str, Any]
 Thin = Callable[[list[Object]], list[Object]]
 
 
-def _whole(live: Object) -> Object:
+def whole(live: Object) -> Object:
     return live
 
 
@@ -94,10 +100,10 @@ class Client:
             return None
         return await self._that(id_, reply)
 
-    async def _read(self, api_version: str, path: str, query: Query, subject: str) -> Reply:
+    async def _read(self, api_version: str, path: str, query: Query, subject: str, accept: str = JSON) -> Reply:
         """Raises `Unreachable` only where it is the API server that does not answer."""
         try:
-            return await self._transport.call("GET", path, query=query, subject=subject)
+            return await self._transport.call("GET", path, query=query, subject=subject, accept=accept)
         except Unreachable as error:
             if not may_be_anothers(api_version) or not await self._transport.answers_others():
                 raise
@@ -215,24 +221,28 @@ class Client:
         *,
         labels: str = "",
         fields: str = "",
-        trim: Callable[[Object], Object] = _whole,
+        trim: Callable[[Object], Object] = whole,
         thin: Thin | None = None,
+        metadata_only: bool = False,
+        most: int | None = None,
     ) -> Listing:
         """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces.
 
         `trim` leaves out of each object what its reader has no use for, page by page: only one page is there in full.
         `thin` says after each page which of all objects so far are kept; it gets none where the list begins (again).
-        Raises `NotThere` where the kind is not served any more.
+        `metadata_only` has the server send no more of each object than that. Raises `TooMany` as soon as the server
+        says that there are more than `most`, and `NotThere` where the kind is not served any more.
         """
+        accept = _METADATA if metadata_only else JSON
         for _ in range(3):
             try:
-                return await self._pages(resource, namespace, labels, fields, trim, thin)
+                return await self._pages(resource, namespace, labels, fields, trim, thin, accept=accept, most=most)
             except Expired:
                 continue  # it took longer than the server remembers: from the start
             except NotThere:
                 await self._refuse_served(resource)
                 raise
-        return await self._pages(resource, namespace, labels, fields, trim, thin, page_size=0)
+        return await self._pages(resource, namespace, labels, fields, trim, thin, page_size=0, accept=accept, most=most)
 
     async def _pages(
         self,
@@ -243,6 +253,8 @@ class Client:
         trim: Callable[[Object], Object],
         thin: Thin | None = None,
         page_size: int = PAGE_SIZE,
+        accept: str = JSON,
+        most: int | None = None,
     ) -> Listing:
         items: list[Object] = [] if thin is None else thin([])
         named: set[tuple[str, str]] = set()
@@ -253,7 +265,8 @@ class Client:
             query += [("fieldSelector", fields)] if fields else []
             query += [("continue", after)] if after else []
             try:
-                reply = await self._read(resource.api_version, resource.path(namespace), query, f"{resource.kind} list")
+                path, subject = resource.path(namespace), f"{resource.kind} list"
+                reply = await self._read(resource.api_version, path, query, subject, accept)
             except TooLarge:
                 if page_size == 1:
                     raise
@@ -265,11 +278,13 @@ class Client:
                 items.append(trim({"apiVersion": resource.api_version, "kind": resource.kind, **item}))
             items = items if thin is None else thin(items)
             metadata = page.get("metadata") or {}
+            if most is not None and len(named) + _remaining(metadata) > most:
+                raise TooMany(f"there are more than {most}", target=self.place, subject=f"{resource.kind} list")
             before, after = after, metadata.get("continue") or ""
             if after and after == before:
                 raise RuntimeFailure("a list goes on for ever", target=self.place, subject=f"{resource.kind} list")
             if not after:
-                if (left := metadata.get("remainingItemCount")) and isinstance(left, int):
+                if left := _remaining(metadata):
                     raise self._not_the_list(resource, f"the list ends, and {left} are left out of it")
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
 
@@ -291,10 +306,12 @@ class Client:
         if namespace and any(each["metadata"].get("namespace") != namespace for each in items):
             said = f"the server answered with objects that are not in namespace {namespace}"
             raise RuntimeFailure(said, target=self.place, subject=f"{resource.kind} list")
-        version = resource.api_version
+        version, kind = resource.api_version, resource.kind
         # a definition may name the kind of its lists; groups of the server's own have no dot
-        kind_of_list = "" if "." in version else f"{resource.kind}List"
-        if not _is_of(page, version, kind_of_list) or not all(_is_of(each, version, resource.kind) for each in items):
+        kind_of_list = "" if "." in version else f"{kind}List"
+        if page.get("kind") == _LIST_OF_METADATA:  # sent to who asked for it alone
+            version, kind, kind_of_list = "meta.k8s.io/v1", "PartialObjectMetadata", _LIST_OF_METADATA
+        if not _is_of(page, version, kind_of_list) or not all(_is_of(each, version, kind) for each in items):
             raise self._not_the_list(resource, "the server answered with a list of something else")
         for each in items:
             where = (str(each["metadata"].get("namespace") or ""), str(each["metadata"].get("name") or ""))
@@ -466,6 +483,11 @@ def _short_line(text: str, *, is_cut: bool = False) -> str:
         return text
     size = f"more than {_LOG_LIMIT_BYTES}" if is_cut else str(len(text))
     return f"{text[:_MOST_LOG_LINE]}… (the begin of a line of {size} characters)"
+
+
+def _remaining(metadata: Mapping[str, Any]) -> int:
+    left = metadata.get("remainingItemCount")
+    return left if isinstance(left, int) else 0
 
 
 def _is_of(found: Object, api_version: str, kind: str) -> bool:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from kcl.records import dataclass, field
 from runtimes.base import (
     Forbidden,
+    Identity,
     KubernetesId,
     LiveResource,
     NotThere,
@@ -25,12 +26,13 @@ from runtimes.base import (
     Rejected,
     ResourceId,
     RuntimeFailure,
+    TooMany,
     Unauthenticated,
     Unreachable,
 )
 from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.anothers import AggregatedUnavailable, may_be_anothers
-from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
+from runtimes.kubernetes.client import FIELD_MANAGER, PAGE_SIZE, Client, Object, whole
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.together import together
 
@@ -38,6 +40,9 @@ PARALLEL_LISTS = 8
 # Copies that controllers make with the labels of what they belong to.
 _MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
 _FEWEST_LISTED = 4  # so many reads of single objects are dearer than a list
+_FEWEST_COMPARED = 20
+_MOST_LISTED_FOR_ONE = 4
+"""So many objects of a list are cheaper than the request for one of them."""
 _FRESH_SECONDS = 5.0
 """So long after its first request what was looked for ahead is still taken for an answer."""
 
@@ -61,8 +66,10 @@ class _List:
 class KindLists:
     """Lists of all kinds that may hold what somebody applied."""
 
-    def __init__(self, client: Client, *, namespace: str = "", labels: str = "") -> None:
-        self._client, self._namespace, self._labels = client, namespace, labels
+    def __init__(
+        self, client: Client, *, namespace: str = "", labels: str = "", trim: Callable[[Object], Object] = whole
+    ) -> None:
+        self._client, self._namespace, self._labels, self._trim = client, namespace, labels, trim
         self._first: Collection[Kind] = ()
         self._lists: dict[Kind, _List] = {}
         self._waiting: deque[_List] = deque()
@@ -156,13 +163,13 @@ class KindLists:
             if version in self._failed:  # its other kinds need not be waited for, too
                 wanted.away = self._failed[version]
                 return
-            listing = await self._client.list(wanted.resource, self._namespace, labels=self._labels)
+            listing = await self._client.list(wanted.resource, self._namespace, labels=self._labels, trim=self._trim)
             wanted.items = listing.items
         except NotThere:
             wanted.items = ()  # its definition was deleted since
         except (Forbidden, Rejected):
             wanted.is_refused = True
-        except Unauthenticated:
+        except (Unauthenticated, TooMany):
             raise
         except RuntimeFailure as error:
             if not may_be_anothers(version) or isinstance(error, Unreachable):
@@ -172,6 +179,32 @@ class KindLists:
                 self._failed[version] = error.message
         finally:
             wanted.has_ended.set()
+
+
+class Unowned:
+    """Counts what no other object owns, and leaves of the rest what tells whose it is: of thousands of pods nobody who
+    takes in a namespace reads more. Raises `TooMany` as soon as there are more than `most` that nothing owns."""
+
+    def __init__(self, place: str, namespace: str, most: int) -> None:
+        self._place, self._namespace, self._most = place, namespace, most
+        self._uids: dict[str, str] = {}
+
+    def trimmed(self, live: Object) -> Object:
+        metadata, kind = live["metadata"], str(live["kind"])
+        if not metadata.get("ownerReferences"):
+            self._uids[str(metadata.get("uid"))] = kind  # a list that is begun again is no second one
+            if len(self._uids) > self._most:
+                raise self._too_many()
+            return live
+        if kind == "HorizontalPodAutoscaler":  # whoever made it, it says how many replicas others have
+            return live
+        kept = {name: each for name, each in metadata.items() if name != "managedFields"}
+        return {"apiVersion": live["apiVersion"], "kind": kind, "metadata": kept}
+
+    def _too_many(self) -> TooMany:
+        counts = ", ".join(f"{count} {kind}" for kind, count in Counter(self._uids.values()).most_common(3))
+        said = f"namespace {self._namespace} holds more than {self._most} objects that no other owns ({counts} so far)"
+        return TooMany(said, target=self._place, subject=self._namespace)
 
 
 class Labelled:
@@ -268,6 +301,46 @@ async def read_many(
             groups.setdefault((kind, each.namespace), []).append(each)
     await together(*(list_group(each) for each in groups.values() if len(each) >= _FEWEST_LISTED))
     return found
+
+
+async def unmoved(client: Client, seen: Mapping[KubernetesId, Identity | None]) -> frozenset[ResourceId]:
+    """See `BulkComparable`: one list of a kind in a namespace, of metadata alone, where many of that kind are meant.
+
+    The list has no selector, as what was made meanwhile may carry any labels, or none. So where a namespace has far
+    more of the kind, it is not read.
+    """
+    gate = asyncio.Semaphore(PARALLEL_LISTS)
+    found: set[ResourceId] = set()
+
+    async def compare(group: list[KubernetesId]) -> None:
+        async with gate:
+            try:
+                namespace = await client.namespace_of(group[0])
+                resource = await client.discovery.resource(group[0].api_version, group[0].kind)
+                most = _MOST_LISTED_FOR_ONE * len(group) + PAGE_SIZE
+                listing = await client.list(resource, namespace, trim=_version_alone, metadata_only=True, most=most)
+            except RuntimeFailure:
+                return  # reading them one by one meets the same failure, or does not
+        now = {each["name"]: each for each in listing.items}
+        found.update(each for each in group if _is_unmoved(seen[each], now.get(each.name)))
+
+    groups: dict[tuple[Kind, str], list[KubernetesId]] = {}
+    for each in seen:
+        groups.setdefault(((each.api_version, each.kind), each.namespace), []).append(each)
+    await together(*(compare(each) for each in groups.values() if len(each) >= _FEWEST_COMPARED))
+    return frozenset(found)
+
+
+def _version_alone(live: Object) -> Object:
+    metadata = live["metadata"]
+    return {name: metadata.get(name) for name in ("name", "uid", "resourceVersion", "deletionTimestamp")}
+
+
+def _is_unmoved(seen: Identity | None, now: Object | None) -> bool:
+    if seen is None or now is None:
+        return seen is None and now is None
+    same = (now["uid"], now["resourceVersion"]) == (seen.uid, normalize.resource_version(seen))
+    return same and bool(seen.uid) and not now["deletionTimestamp"]
 
 
 def selector(labels: Mapping[str, str]) -> str:

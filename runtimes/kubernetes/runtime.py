@@ -194,6 +194,10 @@ class KubernetesRuntime:
         """See `BulkReadable`."""
         return await listing.read_many(self._client, [_kubernetes(each) for each in ids], labels)
 
+    async def unmoved(self, seen: Mapping[ResourceId, Identity | None]) -> frozenset[ResourceId]:
+        """See `BulkComparable`."""
+        return await listing.unmoved(self._client, {_kubernetes(id_): each for id_, each in seen.items()})
+
     def labelled(self, labels: Mapping[str, str], ids: Collection[ResourceId] = ()) -> listing.Labelled:
         """See `Labelling`. What was looked for ahead is the answer of the first who asks, and of nobody else."""
         ahead, self._was_asked_for_labels = self._looked_ahead, True
@@ -309,11 +313,12 @@ class KubernetesRuntime:
         await found.run()
         return await found.owned(known)
 
-    async def contents(self, namespace: str) -> Owned | None:
+    async def contents(self, namespace: str, most: int) -> Owned | None:
         """See `Enumerable`."""
         if await self._client.get(KubernetesId("v1", "Namespace", "", namespace)) is None:
             return None
-        lists = listing.KindLists(self._client, namespace=namespace)
+        unowned = listing.Unowned(self.place, namespace, most)
+        lists = listing.KindLists(self._client, namespace=namespace, trim=unowned.trimmed)
         await lists.run()
         found, unlisted = await lists.all()
         return Owned(listing.by_id(found), unlisted, away=lists.away)

@@ -9,6 +9,7 @@ answers; when it does not, every watch is opened again before anything counts as
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -44,6 +45,8 @@ from runtimes.kubernetes.subjects import Name, subjects_of
 
 _GATHER_SECONDS = 0.05
 _TICK_SECONDS = 1.0
+_SHARE_SECONDS = 0.01
+"""So long is looked, between two looks at what happened, at what only time may have changed."""
 
 _POD = ("v1", "Pod")
 _CLAIM = ("v1", "PersistentVolumeClaim")
@@ -104,11 +107,11 @@ class _Observer(AsyncIterator[WatchReport]):
         self._changed: set[Informer] = set()
         self._groups: dict[tuple[Informer, ...], list[KubernetesId]] = {}
         self._named: dict[Name, list[KubernetesId]] = {}
-        self._unsettled: set[KubernetesId] = set(self._ids)
+        self._unsettled: dict[KubernetesId, float] = dict.fromkeys(self._ids, -math.inf)
         self._objects = Objects()
         self._indexed: dict[Informer, dict[str, Object]] = {}
         self._is_silent = False
-        self._logs = LogTails(client, self._dirty.set)
+        self._logs = LogTails(client, self._hear_of_logs)
         self._liveness = Liveness(client, changed=self._report_contact, turned=self._turn)
         self._contact: Contact | None = None
         self._task: asyncio.Task[None] | None = None
@@ -223,26 +226,34 @@ class _Observer(AsyncIterator[WatchReport]):
                 found += [live] if live is not None else []
         return found
 
+    def _hear_of_logs(self) -> None:
+        """They are shown of what is not ready."""
+        self._unsettled = dict.fromkeys(self._unsettled, -math.inf)
+        self._dirty.set()
+
     def _mark(self, informer: Informer) -> None:
         self._changed.add(informer)
         self._dirty.set()
 
     async def _refresh(self) -> None:
+        is_behind = False
         while True:
             # time alone changes things, too: for restarts, and where nothing is heard
             is_moving = bool(self._unsettled) or any(informer.lost_at for informer in self._informers.values())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_TICK_SECONDS if is_moving else None):
-                    await self._dirty.wait()
+            if not is_behind:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_TICK_SECONDS if is_moving else None):
+                        await self._dirty.wait()
             self._dirty.clear()
             began = time.perf_counter()
-            self._look()
+            is_behind = self._look()
             await asyncio.sleep(max(_GATHER_SECONDS, 4 * (time.perf_counter() - began)))
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
         """Works out again what may be another now: of a kind that tells of single changes, what these lead up to.
 
-        What is not final, or was not heard of yet, may change with time, and is looked at each time.
+        What is not final, or was not heard of yet, may change with time, and is looked at every second; where that is
+        much, a share of it at a time, so that what happened is told meanwhile. Returns whether some of that is left.
         """
         changed, self._changed = self._changed, set()
         whole = {each for each in changed if each not in self._indexed}
@@ -256,22 +267,35 @@ class _Observer(AsyncIterator[WatchReport]):
             whole, touched = changed, set()
         now = self._now()  # ages are those of the cluster: this machine's clock may be wrong
         # of ten thousand resources at rest not one is gone through
-        some = {id_ for name in touched for id_ in self._named.get(name, ())} | self._unsettled
+        some = {id_ for name in touched for id_ in self._named.get(name, ())}
+        unheard: set[KubernetesId] = set()
         for needs, ids in self._groups.items():
-            if all(informer.is_settled for informer in needs):
-                if any(informer.lost_at for informer in needs) or not whole.isdisjoint(needs):
-                    some.update(ids)
-            else:
-                some.difference_update(ids)
-        for id_ in sorted(some, key=self._order.__getitem__):
+            if not all(informer.is_settled for informer in needs):
+                unheard.update(ids)
+            elif not whole.isdisjoint(needs):
+                some.update(ids)
+            elif any(informer.lost_at for informer in needs):
+                some.update(each for each in ids if each not in self._last or self._last[each].lost is None)
+        for id_ in sorted(some - unheard, key=self._order.__getitem__):
             self._see(id_, now)
+        return self._look_at_unsettled(unheard, now)
+
+    def _look_at_unsettled(self, unheard: set[KubernetesId], now: datetime) -> bool:
+        """Looks at what was looked at longest ago, for as long as its share is."""
+        began, ended = asyncio.get_running_loop().time(), time.perf_counter() + _SHARE_SECONDS
+        due = [id_ for id_, at in self._unsettled.items() if began - at >= _TICK_SECONDS and id_ not in unheard]
+        for number, id_ in enumerate(sorted(due, key=self._unsettled.__getitem__)):
+            self._see(id_, now)
+            if time.perf_counter() > ended:
+                return number + 1 < len(due)
+        return False
 
     def _see(self, id_: KubernetesId, now: datetime) -> None:
         seen = self._observe(id_, self._objects, now)
         if _is_moving(seen):
-            self._unsettled.add(id_)
+            self._unsettled[id_] = asyncio.get_running_loop().time()
         else:
-            self._unsettled.discard(id_)
+            self._unsettled.pop(id_, None)
         if seen != self._last.get(id_):
             self._last[id_] = seen
             self._pending[id_] = seen

@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
+IMPORTED_A_MINUTE = 20_000
+"""So many objects are taken in for each minute that evaluating their stack may take, which by default is one. Of small
+objects that is a stack of 260,000 lines, which evaluates in some 10 s of an idle processor.
+"""
+_PARTS = (
+    "take in a part, by kind or label: kubectl get KIND -n {} -l LABEL=VALUE -o yaml | wb import yaml - ...; "
+    "or allow more: --deadline 300 --max-memory 4G"
+)
+
 
 class Importing(Changing):
     """`wb import`: what is returned is written nowhere until `write_import`."""
@@ -76,8 +85,8 @@ class Importing(Changing):
         """
         import anyio.to_thread
 
-        from runtimes.base import Enumerable, KubernetesId, Misconfigured, ReadRequest
-        from workbench.engine.intake.values import NothingToImport
+        from runtimes.base import Enumerable, KubernetesId, Misconfigured, ReadRequest, TooMany
+        from workbench.engine.intake.values import ImportRefused, NothingToImport
 
         cluster, namespace = destination.cluster, destination.namespace
         self.tree().clusters.cluster(cluster)
@@ -85,7 +94,10 @@ class Importing(Changing):
             runtime = await self._connections.runtime(cluster)
             if not isinstance(runtime, Enumerable):
                 raise Misconfigured("does not tell what is in a namespace", target=cluster)
-            contents = await runtime.contents(namespace)
+            try:
+                contents = await runtime.contents(namespace, self._most_imported)
+            except TooMany as error:
+                raise ImportRefused(error.message, where=cluster, hint=_PARTS.format(namespace)) from None
             own = await runtime.read(ReadRequest(KubernetesId("v1", "Namespace", "", namespace)))
         if contents is None:
             raise NothingToImport(
@@ -103,6 +115,10 @@ class Importing(Changing):
         return await self._imported(
             f"namespace {namespace} of cluster {cluster}", destination, found, skipped, unlisted=contents.unlisted
         )
+
+    @property
+    def _most_imported(self) -> int:
+        return max(1, int(IMPORTED_A_MINUTE * self._settings.allowance.deadline_seconds / 60))
 
     async def import_manifests(self, destination: Destination, manifests: Sequence[Manifest], source: str) -> Intake:
         """Returns the stack that says what rendered manifests do. Raises `NothingToImport`, or `ImportRefused`."""

@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Forbidden, KubernetesId, Overloaded, PlanRequest, ReadRequest, RuntimeFailure, Unreachable
+from runtimes.base import (
+    Forbidden,
+    Identity,
+    KubernetesId,
+    Overloaded,
+    PlanRequest,
+    ReadRequest,
+    ResourceId,
+    RuntimeFailure,
+    TooMany,
+    Unreachable,
+)
 from runtimes.kubernetes import listing
 from runtimes.kubernetes.client import Object
 from runtimes.kubernetes.discovery import Discovery
@@ -288,6 +299,75 @@ async def test_a_kind_that_may_not_be_listed_is_presumed_nothing_of(sandboxed: P
     assert await found.observed(ids) == in_the_namespace
 
 
+async def test_what_is_as_it_was_is_told_by_one_list_of_metadata(sandboxed: Place) -> None:
+    ids = await labelled_maps(sandboxed, 22)
+    seen: dict[ResourceId, Identity | None] = {}
+    for each in ids:
+        live = await sandboxed.runtime.read(ReadRequest(each))
+        seen[each] = live.identity if live else None
+    new = [KubernetesId.of(sandboxed.config_map(f"new-{each}")) for each in range(3)]
+    seen.update(dict.fromkeys(new))
+    changed, gone, again, going, labelled, made = *ids[:5], new[0]
+    named = f"/api/v1/namespaces/{sandboxed.namespace}/configmaps"
+    await sandboxed.write("PATCH", f"{named}/{changed.name}", {"data": {"a": "2"}})
+    await sandboxed.write("PATCH", f"{named}/{labelled.name}", {"metadata": {"labels": {"stack": None}}})
+    await sandboxed.write("PATCH", f"{named}/{going.name}", {"metadata": {"finalizers": ["example.com/waits"]}})
+    live = await sandboxed.runtime.read(ReadRequest(going))
+    for each in (gone, again, going):
+        await sandboxed.write("DELETE", f"{named}/{each.name}", None)
+    for each in (again, made):
+        await sandboxed.write("POST", named, sandboxed.config_map(each.name))
+    asked = answering(sandboxed, lambda path: None)
+    still = await sandboxed.runtime.unmoved(seen)
+    assert still == set(seen) - {changed, gone, again, going, labelled, made}
+    assert asked == {named: 1}
+
+
+@pytest.mark.parametrize("why", ["few", "many others", "refused", "not served"])
+async def test_where_a_list_does_not_pay_nothing_is_said_of_what_is_as_it_was(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    await labelled_maps(sandboxed, 9)
+    kind = "Gauge" if why == "not served" else "ConfigMap"
+    version = "metrics.example.com/v1" if why == "not served" else "v1"
+    absent = [KubernetesId(version, kind, sandboxed.namespace, f"new-{each}") for each in range(2)]
+    monkeypatch.setattr(listing, "_FEWEST_COMPARED", 3 if why == "few" else 2)
+    if why == "many others":
+        monkeypatch.setattr(listing, "PAGE_SIZE", 0)
+
+    def refuse(path: str) -> None:
+        if why == "refused" and path.endswith("/configmaps"):
+            raise Forbidden("no", target="here")
+
+    answering(sandboxed, refuse)
+    assert await sandboxed.runtime.unmoved(dict.fromkeys(absent)) == frozenset()
+    if why in ("few", "refused", "not served"):
+        return
+    monkeypatch.setattr(listing, "_MOST_LISTED_FOR_ONE", 5)
+    assert await sandboxed.runtime.unmoved(dict.fromkeys(absent)) == set(absent)
+
+
+async def test_a_namespace_of_more_than_is_wanted_is_said_to_be_before_all_is_read(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = await labelled_maps(sandboxed, 4)
+    owner = await sandboxed.runtime.read(ReadRequest(ids[0]))
+    assert owner is not None
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": ids[0].name, "uid": owner.identity.uid}
+    for number in range(3):
+        owned = sandboxed.config_map(f"owned-{number}", text="long")
+        owned["metadata"]["ownerReferences"] = [reference]
+        await sandboxed.apply(owned)
+    there = await sandboxed.runtime.contents(sandboxed.namespace, 100)
+    assert there is not None
+    kept = {each.id.name: "data" in each.body for each in there.resources if isinstance(each.id, KubernetesId)}
+    assert [kept["owned-0"], kept[ids[0].name]] == [False, True]
+    unowned = sum(not each.observed["metadata"].get("ownerReferences") for each in there.resources)
+    assert await sandboxed.runtime.contents(sandboxed.namespace, unowned) is not None, "what is owned does not count"
+    with pytest.raises(TooMany, match=rf"holds more than {unowned - 1} objects that no other owns \(\d ConfigMap"):
+        await sandboxed.runtime.contents(sandboxed.namespace, unowned - 1)
+
+
 GAUGES = "/apis/metrics.example.com/v1/gauges"
 
 
@@ -330,7 +410,7 @@ async def test_a_server_behind_the_server_that_gives_no_list_hides_no_other(
     (why,) = owned.away.values()
     assert why.startswith("service unavailable")
     assert ("metrics.example.com", "Gauge") not in owned.listed and ("apps", "Deployment") in owned.listed
-    contents = await sandboxed.runtime.contents(sandboxed.namespace)
+    contents = await sandboxed.runtime.contents(sandboxed.namespace, 1_000)
     assert contents is not None and contents.unlisted == () and set(ids) <= {each.id for each in contents.resources}
 
 

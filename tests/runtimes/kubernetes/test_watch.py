@@ -21,6 +21,7 @@ from runtimes.base import (
     WatchReport,
     WatchRequest,
 )
+from runtimes.kubernetes import watch
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.kubernetes.watch import watching
 from runtimes.sandbox.api.disturbances import Disturbance
@@ -328,3 +329,41 @@ async def test_of_an_object_with_more_events_than_are_kept_the_rest_is_told(sand
     assert seen.blocking.message.endswith(f" ({30 - len(others)} older events are not kept)")
     listed = await sandboxed.runtime.events(id_, live.identity.uid)
     assert sorted(each.message for each in listed) == sorted(f"attempt {minute}" for minute in range(30))
+
+
+async def test_what_happened_is_told_between_looks_at_what_is_on_its_way(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand on their way are looked at in shares: an event does not wait until all were."""
+    for name, value in {"_SHARE_SECONDS": 0.0, "_TICK_SECONDS": 0.0, "_is_moving": lambda _: True}.items():
+        monkeypatch.setattr(watch, name, value)
+    looks: list[list[str]] = []
+    enough = asyncio.Event()
+    look, see = watch._Observer._look, watch._Observer._see
+
+    def begin(self: watch._Observer) -> bool:
+        looks.append([])
+        if len(looks) > 7:
+            enough.set()
+        return look(self)
+
+    def note(self: watch._Observer, id_: KubernetesId, *rest: Any) -> None:
+        looks[-1].append(id_.name)
+        see(self, id_, *rest)
+
+    monkeypatch.setattr(watch._Observer, "_look", begin)
+    monkeypatch.setattr(watch._Observer, "_see", note)
+    bodies = [sandboxed.config_map(f"map-{number}", a="1") for number in range(5)]
+    for each in bodies:
+        await sandboxed.apply(each)
+    ids = tuple(map(KubernetesId.of, bodies))
+    async with asyncio.timeout(SECONDS), watching(sandboxed.runtime._client, ids) as reports:
+        for _ in ids:
+            await _observed(reports)
+        looks.clear()
+        enough.clear()
+        await sandboxed.runtime.delete(DeleteRequest(ids[3], None))
+        assert (gone := await _observed(reports)).id == ids[3] and gone.health.status is Status.NOT_FOUND
+        await enough.wait()
+    assert all(len(each) <= 2 for each in looks), "what happened, and one of those that are on their way"
+    assert {name for each in looks for name in each} == {each.name for each in ids}

@@ -14,6 +14,7 @@ import yaml
 from runtimes.sandbox.server import Sandbox
 from tests.scenarios.importing import applied_by_kubectl
 from tests.workbench.cli.command import Ended, Wb
+from workbench.session import importing
 
 PASSWORD, URL, TOKEN = "cnry-db-7Kq9Zx", "postgres://app:cnry-url-3Fw8Qp@db/shop", "cnry-env-5Tz2Lm"
 SECRETS = ("cnry-", "Y25yeS")
@@ -132,6 +133,18 @@ async def test_a_dry_run_writes_nothing_and_asks_for_no_plan(shop: Shop) -> None
     ended = await shop(*LIVE, "--dry-run")
     assert ended.code == 0 and "is new, not written" in ended.out and "first plan" not in ended.out
     assert files(shop.root) == {}
+
+
+async def test_a_namespace_of_more_than_a_stack_can_say_is_refused_at_once(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied_by_kubectl(shop.sandbox.clusters[0], SHOP)
+    monkeypatch.setattr(importing, "IMPORTED_A_MINUTE", 3)
+    ended = await shop(*LIVE, "--deadline", "60")
+    assert ended.code == 1 and "namespace shop holds more than 3 objects that no other owns (" in ended.err
+    assert "kubectl get KIND -n shop" in ended.err and "--deadline" in ended.err
+    assert files(shop.root) == {}
+    assert (await shop(*LIVE, "--deadline", "600")).code == 0
 
 
 async def test_a_namespace_that_is_not_there_is_no_empty_stack(shop: Shop) -> None:

@@ -175,6 +175,19 @@ class FakeCluster:
         stored = self.objects.get(request.id)
         return self._live(request.id, stored) if stored else None
 
+    async def unmoved(self, seen: Mapping[ResourceId, Identity | None]) -> frozenset[ResourceId]:
+        await anyio.lowlevel.checkpoint()
+        return frozenset(id_ for id_, identity in seen.items() if self._is_unmoved(id_, identity))
+
+    def _is_unmoved(self, id_: ResourceId, identity: Identity | None) -> bool:
+        try:
+            self._raise("read", id_)
+        except RuntimeFailure:
+            return False
+        live = self._live(id_, stored) if (stored := self.objects.get(id_)) else None
+        is_going = live is not None and "deletionTimestamp" in live.observed.get("metadata", {})
+        return not is_going and (live.identity if live else None) == identity
+
     async def plan(self, request: PlanRequest) -> Prediction:
         await anyio.lowlevel.checkpoint()
         id_ = request.resource.id

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import anyio
 
 from kcl.records import dataclass
-from runtimes.base import Address, Identity, Runtime, RuntimeFailure
+from runtimes.base import Address, BulkComparable, Identity, ResourceId, Runtime, RuntimeFailure
 from runtimes.base.limiter import Limiter
 from workbench.engine.changes import Change, Problem
 from workbench.engine.ending import why_ending
@@ -69,9 +69,15 @@ class ClusterPlace:
             else:
                 found[change.address] = live.identity if live else None
 
+        steps = tuple(steps_of(plan, self.name))
+        still: Collection[ResourceId] = ()
+        if isinstance(runtime, BulkComparable):
+            still = await runtime.unmoved({each.address.id: each.identity for each in steps})
+        found.update({each.address: each.identity for each in steps if each.address.id in still})
         async with anyio.create_task_group() as tasks:
-            for change in steps_of(plan, self.name):
-                tasks.start_soon(look, change)
+            for change in steps:
+                if change.address not in found:
+                    tasks.start_soon(look, change)
         if failures:
             raise failures[0]
         if moved:
