@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests import collection
 from tests.affected.seconds import Seconds
 from tests.bucket_server import CREDENTIALS, BucketServer, serving
+from tests.hanging import Bounded, Watched
 from tests.sample import SampleCopy
 from tests.sizes import SOAK, is_soak
 from workbench.ci import VARIABLES
@@ -51,8 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(collection)
-    if not hasattr(config, "workerinput"):  # in the process that hands out the tests
+    is_worker, hands_out = hasattr(config, "workerinput"), bool(config.getoption("tx", None))
+    if not is_worker:
         config.pluginmanager.register(Seconds())
+    config.pluginmanager.register(Watched() if hands_out and not is_worker else Bounded())
 
 
 @pytest.fixture(scope="session")
