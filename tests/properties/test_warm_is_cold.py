@@ -8,12 +8,11 @@ caches stay from one sequence to the next. `make soak` tries 2,000 for each repo
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,17 +29,6 @@ SEED = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEED", "20231121"))
 SEQUENCES = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEQUENCES", size(0, 2000)))
 _MOST_EDITS = 4
 _HOUR = 3_600_000_000_000
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _what_is_there_is_no_garbage() -> Iterator[None]:
-    """Thousands of compilations each look for garbage among all that the tests loaded: a fifth of the time."""
-    if SEQUENCES:
-        gc.collect()
-        gc.freeze()
-    yield
-    if SEQUENCES:
-        gc.unfreeze()
 
 
 class Sequences:
