@@ -39,9 +39,8 @@ def _environment() -> dict[str, str]:
 def test_what_hangs_fails_by_name_and_what_hears_nothing_ends_its_process(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(_TESTS)
     (tmp_path / "conftest.py").write_text(_CONFTEST)
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
-    )
+    settings = "asyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\n{settings}")
 
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "1", "--max-worker-restart=0", "-ra", "-p", "no:cacheprovider", "."],
