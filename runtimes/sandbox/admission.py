@@ -2,7 +2,7 @@
 
 Mutating: namespace lifecycle, limit ranges, service accounts, tolerations, priority, runtime classes, default class,
 storage protection.
-Validating, after everything else: limit ranges again and quotas (quota.py).
+Validating, after everything else: limit ranges again, Pod Security (pod_security.py) and quotas (quota.py).
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kcl.records import dataclass
+from kcl.records import dataclass, field
 from runtimes.base.quantity import amount, canonical
+from runtimes.sandbox import pod_security
 from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found
 from runtimes.sandbox.resources import Resource
@@ -34,6 +35,7 @@ class Review:
     store: Store
     rng: Rng
     subresource: str | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 Plugin = Callable[[Review], None]
@@ -336,6 +338,23 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else canonical(f"{value:f}")
 
 
+# --- Pod Security ---
+
+
+def _pod_security(review: Review) -> None:
+    name = review.name or review.obj["metadata"].get("generateName") or "Unknown"
+    pod_security.check(
+        review.store,
+        review.resource,
+        review.namespace,
+        name,
+        review.obj,
+        review.old,
+        review.subresource,
+        review.warnings,
+    )
+
+
 # --- Nodes ---
 
 
@@ -390,4 +409,4 @@ _MUTATING: tuple[Plugin, ...] = (
     _default_storage_class,
     _storage_protection,
 )
-_VALIDATING: tuple[Plugin, ...] = (_limit_bounds,)
+_VALIDATING: tuple[Plugin, ...] = (_limit_bounds, _pod_security)

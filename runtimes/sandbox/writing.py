@@ -114,7 +114,8 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     forbid_new_objects(resource, metadata.get("name") or "")
     stored = to_storage(obj, resource)
-    review = Review(resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.rng)
+    name = metadata.get("name") or ""
+    review = Review(resource, call.namespace, name, stored, None, state.store, state.rng, warnings=call.warnings)
     admission.mutate(review)
     _begin_life(state, call, stored)
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
@@ -414,12 +415,14 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
     """From an object with owners recorded: what all ways of changing have in common."""
     resource = call.resource
     new = to_storage(obj, resource)
-    review = Review(resource, call.namespace, call.name, new, live, state.store, state.rng, call.subresource)
+    review = Review(
+        resource, call.namespace, call.name, new, live, state.store, state.rng, call.subresource, call.warnings
+    )
     admission.mutate(review)
     new = _prepared(state, call, new, live)
     _keep_identity(new, live)
     _check_change(state, call, new, live)
-    admission.check(review)
+    admission.check(replace(review, obj=new))
     _judge(state, call, new, live)
     new = apply.keep_times_if_unchanged(live, new)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
