@@ -21,6 +21,7 @@ from runtimes.sandbox.store import Object, Store
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _IMMORTAL = ("default", "kube-system", "kube-public")
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,12 @@ def _namespace_lifecycle(review: Review) -> None:
 
 
 def forbid_immortal(resource: Resource, name: str) -> None:
-    """The namespaces that a cluster cannot be without are not deleted."""
+    """The namespaces and priorities that a cluster cannot be without are not deleted."""
     if resource.storage == ("", "namespaces") and name in _IMMORTAL:
         raise forbidden("", "namespaces", name, "this namespace may not be deleted")
+    if resource.storage == ("scheduling.k8s.io", "priorityclasses") and name in _SYSTEM_PRIORITIES:
+        why = "this is a system priority class and cannot be deleted"
+        raise forbidden(resource.group, resource.plural, name, why)
 
 
 # --- Pods ---
@@ -155,9 +159,6 @@ def _tolerates_execution(toleration: Mapping[str, Any], key: str) -> bool:
     return matches_key and toleration.get("effect", "") in ("", "NoExecute")
 
 
-_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-
-
 def _priority(review: Review) -> None:
     if not _creates_pod(review):
         return
@@ -205,9 +206,9 @@ def _runtime_class(review: Review) -> None:
     if name and found is None:
         raise _refuse(review, f'pod rejected: RuntimeClass "{name}" not found')
     overhead = ((found or {}).get("overhead") or {}).get("podFixed")
-    if spec.get("overhead") and not overhead:
+    if spec.get("overhead") is not None and not overhead:
         raise _refuse(review, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
-    if spec.get("overhead") and spec["overhead"] != overhead:
+    if spec.get("overhead") is not None and spec["overhead"] != (overhead or {}):
         raise _refuse(review, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
     if overhead:
         spec["overhead"] = dict(overhead)
@@ -219,10 +220,35 @@ def _runtime_class(review: Review) -> None:
             raise _refuse(review, f"conflict: {where}")
     if wanted:
         spec["nodeSelector"] = {**held, **wanted}
-    tolerations = list(spec.get("tolerations") or ())
-    tolerations += [each for each in scheduling.get("tolerations") or () if each not in tolerations]
-    if tolerations:
+    if scheduling:
+        tolerations = _merged_tolerations([*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())])
         spec["tolerations"] = tolerations
+
+
+def _merged_tolerations(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without those that another one includes; of equal ones the first."""
+    kept: list[dict[str, Any]] = []
+    for index, each in enumerate(given):
+        later = [other for other in given[index + 1 :] if other != each]
+        if not any(_includes(other, each) for other in (*kept, *later)):
+            kept.append(each)
+    return kept
+
+
+def _includes(wide: Mapping[str, Any], narrow: Mapping[str, Any]) -> bool:
+    if wide == narrow:
+        return True
+    operator, key = wide.get("operator") or "Equal", wide.get("key") or ""
+    if (narrow.get("key") or "") != key and (key or operator != "Exists"):
+        return False
+    effect, seconds = wide.get("effect") or "", wide.get("tolerationSeconds")
+    if effect not in ("", narrow.get("effect") or ""):
+        return False
+    held = narrow.get("tolerationSeconds")
+    if effect == "NoExecute" and seconds is not None and (held is None or held > seconds):
+        return False
+    is_equal = narrow.get("operator") == "Equal" and (narrow.get("value") or "") == (wide.get("value") or "")
+    return operator == "Exists" or is_equal
 
 
 # --- Limit ranges ---
@@ -398,6 +424,26 @@ def _default_storage_class(review: Review) -> None:
         review.obj["spec"]["storageClassName"] = newest["metadata"]["name"]
 
 
+def _claim_growth(review: Review) -> None:
+    """A claim grows where it has a volume whose class says that it can."""
+    old = review.old
+    if review.resource.storage != ("", "persistentvolumeclaims") or old is None or review.subresource is not None:
+        return
+    sizes = [
+        amount(str(((each["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")))
+        for each in (review.obj, old)
+    ]
+    if sizes[0] <= sizes[1]:
+        return
+    if (old.get("status") or {}).get("phase") != "Bound":
+        raise _refuse(review, "Only bound persistent volume claims can be expanded")
+    name = old["spec"].get("storageClassName")
+    found = review.store.get(("storage.k8s.io", "storageclasses"), ("", name)) if name else None
+    if name != review.obj["spec"].get("storageClassName") or not (found or {}).get("allowVolumeExpansion"):
+        why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must"
+        raise _refuse(review, f"{why} support resize")
+
+
 _MUTATING: tuple[Plugin, ...] = (
     _namespace_lifecycle,
     _limit_defaults,
@@ -409,4 +455,4 @@ _MUTATING: tuple[Plugin, ...] = (
     _default_storage_class,
     _storage_protection,
 )
-_VALIDATING: tuple[Plugin, ...] = (_limit_bounds, _pod_security)
+_VALIDATING: tuple[Plugin, ...] = (_limit_bounds, _pod_security, _claim_growth)

@@ -16,6 +16,7 @@ from typing import Any
 from runtimes.base import quantity
 from runtimes.sandbox.image_names import image_tag
 from runtimes.sandbox.internal_form import to_internal
+from runtimes.sandbox.quality import default_pod_requests
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.schema.types import MapShape, Type
 
@@ -141,6 +142,7 @@ def _pod(pod: Object) -> None:
         resources = container.get("resources") or {}
         if resources.get("limits"):
             resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+    default_pod_requests(spec)
     _fill(spec, enableServiceLinks=True)
     if spec.get("hostNetwork"):
         for container in (spec.get("containers") or []) + (spec.get("initContainers") or []):
@@ -290,6 +292,12 @@ def _limited(limited: Object) -> None:
     if limited.get("nominalConcurrencyShares") is None:
         limited["nominalConcurrencyShares"] = 30
     _fill(limited, lendablePercent=0)
+
+
+@_for("io.k8s.api.flowcontrol.v1.QueuingConfiguration")
+def _queuing(queuing: Object) -> None:
+    for name, default in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
+        queuing[name] = queuing.get(name) or default
 
 
 @_for("io.k8s.api.resource.v1.ExactDeviceRequest", "io.k8s.api.resource.v1.DeviceSubRequest")

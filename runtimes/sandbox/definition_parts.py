@@ -47,9 +47,12 @@ def approved(causes: Causes, definition: Object) -> None:
 # --- Conversion ------------------------------------------------------------------------------------------------------
 
 
-def conversion(causes: Causes, given: Object | None) -> None:
+def conversion(causes: Causes, given: Object | None, *, keeps_all: bool) -> None:
     if given is None:
         return
+    if keeps_all and given.get("strategy") == "Webhook":
+        text = "must be None if spec.preserveUnknownFields is true"
+        causes.invalid("spec.conversion.strategy", "Webhook", text)
     strategy, webhook = given.get("strategy") or "", given.get("webhook") or {}
     client, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     at_client, at_reviews = "spec.conversion.webhookClientConfig", "spec.conversion.conversionReviewVersions"

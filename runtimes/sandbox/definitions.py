@@ -82,13 +82,14 @@ def _spec(causes: Causes, spec: Object) -> None:
         causes.invalid("spec.version", first, _LABEL_RULE)
     _names(causes, spec.get("names") or {})
     _shared(causes, versions)
-    if spec.get("preserveUnknownFields"):
-        if any(_has_default((each.get("schema") or {}).get("openAPIV3Schema")) for each in versions):
-            text = "must be false in order to use defaults in the schema"
-            causes.invalid("spec.preserveUnknownFields", True, text)
+    keeps_all = bool(spec.get("preserveUnknownFields"))
+    if keeps_all and any(_has_default((each.get("schema") or {}).get("openAPIV3Schema")) for each in versions):
+        text = "must be false in order to use defaults in the schema"
+        causes.invalid("spec.preserveUnknownFields", True, text)
+    parts.conversion(causes, spec.get("conversion"), keeps_all=keeps_all)
+    if keeps_all:
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.invalid("spec.preserveUnknownFields", True, text)
-    parts.conversion(causes, spec.get("conversion"))
 
 
 def _version(causes: Causes, versions: list[Object], version: Object, path: str) -> None:

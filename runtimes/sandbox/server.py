@@ -37,7 +37,6 @@ from kcl import whole_file
 from runtimes.base.documents import load_json
 from runtimes.sandbox import certificates
 from runtimes.sandbox import controllers as controlling
-from runtimes.sandbox.api.access import MASTERS
 from runtimes.sandbox.api.disturbances import Disturbances
 from runtimes.sandbox.api.gateway import Gateway
 from runtimes.sandbox.bootstrap import furnish
@@ -46,6 +45,7 @@ from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.http_or_https import HttpOrHttps
 from runtimes.sandbox.limits import GREETING_SECONDS, LARGEST_BODY
+from runtimes.sandbox.role_rules import MASTERS
 from runtimes.sandbox.writing import User
 
 GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,), "viewer": ("viewers",)}

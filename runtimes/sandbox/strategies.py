@@ -233,6 +233,8 @@ def _update_service(new: Object, old: Object, server: Server) -> None:
     if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") in (None, before.get("clusterIPs")):
         # who changes the one address that older clients know means the list, too
         spec["clusterIPs"] = [spec["clusterIP"]] if spec.get("clusterIP") else []
+        if not spec["clusterIPs"]:
+            del spec["clusterIPs"]
     if spec.get("type") == "ExternalName" and wants_node_ports(before):
         _drop_node_ports(spec, before)
     if spec.get("type") != "ExternalName" and before.get("type") != "ExternalName":
@@ -299,11 +301,12 @@ def _choose_families(spec: Object) -> None:
 def allocate_service(service: Object, old: Object | None, server: Server) -> None:
     """Fill in families, address and node ports. Raises 422 when what was asked for cannot be had."""
     spec = service["spec"]
-    if spec.get("type") == "ExternalName":
-        return
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+    is_outside = spec.get("type") == "ExternalName"
+    if spec.get("clusterIP") and not spec.get("clusterIPs") and not (is_outside and old is not None):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    elif spec.get("clusterIPs") and not spec.get("clusterIP") and old is None:
+    if is_outside:
+        return
+    if spec.get("clusterIPs") and not spec.get("clusterIP") and old is None:
         return  # one without the other: validation says so
     if spec.get("ipFamilyPolicy") == "RequireDualStack" and not _is_without_endpoints(spec):
         why = "this cluster is not configured for dual-stack services"

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from runtimes.base.documents import load_json
+from runtimes.sandbox.autoscaler_versions import behavior_to_v1, behavior_to_v2, metric_to_v1, metric_to_v2
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.pruning import PRESERVE, pruned
 from runtimes.sandbox.resources import Resource
@@ -132,10 +133,11 @@ def _autoscaler_to_v1(hpa: Object) -> Object:
         else:
             others.append(metric)
     if others:
+        others = [metric_to_v1(metric, "target") for metric in others]
         annotations[_METRICS] = json.dumps(others, separators=(",", ":"))
     behavior = spec.pop("behavior", None)
     if behavior:
-        annotations[_BEHAVIOR] = json.dumps(behavior, separators=(",", ":"))
+        annotations[_BEHAVIOR] = json.dumps(behavior_to_v1(behavior), separators=(",", ":"))
     current = status.pop("currentMetrics", None)
     for metric in current or ():
         used = (metric.get("resource") or {}).get("current") or {}
@@ -146,7 +148,8 @@ def _autoscaler_to_v1(hpa: Object) -> Object:
         ):
             status["currentCPUUtilizationPercentage"] = used["averageUtilization"]
     if current:
-        annotations[_CURRENT] = json.dumps(current, separators=(",", ":"))
+        seen = [metric_to_v1(metric, "current") for metric in current]
+        annotations[_CURRENT] = json.dumps(seen, separators=(",", ":"))
     conditions = status.pop("conditions", None)
     if conditions:
         annotations[_CONDITIONS] = json.dumps(conditions, separators=(",", ":"))
@@ -162,19 +165,20 @@ def _autoscaler_to_v2(hpa: Object) -> Object:
     hpa["apiVersion"] = "autoscaling/v2"
     spec, status = hpa.setdefault("spec", {}), hpa.setdefault("status", {})
     annotations = hpa.get("metadata", {}).get("annotations") or {}
-    metrics = []
+    written = _read_json(annotations.pop(_METRICS, None), [])
+    metrics = [metric_to_v2(metric, "target") for metric in written]
     percentage = spec.pop("targetCPUUtilizationPercentage", None)
     if percentage is not None:
         target = {"type": "Utilization", "averageUtilization": percentage}
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    metrics += _read_json(annotations.pop(_METRICS, None), [])
     if metrics:
         spec["metrics"] = metrics
     behavior = _read_json(annotations.pop(_BEHAVIOR, None), None)
     if behavior:
-        spec["behavior"] = behavior
+        spec["behavior"] = behavior_to_v2(behavior)
     status.pop("currentCPUUtilizationPercentage", None)
-    status.setdefault("currentMetrics", _read_json(annotations.pop(_CURRENT, None), None))
+    seen = _read_json(annotations.pop(_CURRENT, None), None)
+    status.setdefault("currentMetrics", seen and [metric_to_v2(metric, "current") for metric in seen])
     conditions = _read_json(annotations.pop(_CONDITIONS, None), None)
     if conditions:
         status["conditions"] = conditions

@@ -28,6 +28,7 @@ from runtimes.sandbox.errors import ApiError, already_exists, bad_request, confl
 from runtimes.sandbox.policies import policy
 from runtimes.sandbox.quota import charge
 from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.role_rules import Subject, forbid_escalation
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
@@ -117,6 +118,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     name = metadata.get("name") or ""
     review = Review(resource, call.namespace, name, stored, None, state.store, state.rng, warnings=call.warnings)
     admission.mutate(review)
+    _forbid_escalation(state, call, stored, None)
     _begin_life(state, call, stored)
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
     if resource.storage == strategies.CERTIFICATE_REQUESTS:
@@ -137,6 +139,11 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     if strategies.is_completed_on_reading(resource, obj):
         state.store.completed_on_reading.add((resource.storage, key))
     return read_as(stored, resource)
+
+
+def _forbid_escalation(state: State, call: Call, obj: Object, old: Object | None) -> None:
+    subject = Subject(call.user.name, call.user.groups)
+    forbid_escalation(state.store, subject, call.resource, call.namespace, obj, old)
 
 
 def _judge(state: State, call: Call, obj: Object, old: Object | None) -> None:
@@ -419,6 +426,7 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
         resource, call.namespace, call.name, new, live, state.store, state.rng, call.subresource, call.warnings
     )
     admission.mutate(review)
+    _forbid_escalation(state, call, new, live)
     new = _prepared(state, call, new, live)
     _keep_identity(new, live)
     _check_change(state, call, new, live)

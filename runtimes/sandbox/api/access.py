@@ -7,32 +7,18 @@ bindings; a cluster starts with those of a real server, among them what every us
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 from urllib.parse import unquote
 
-from kcl.records import dataclass
+from runtimes.sandbox import role_rules
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError, PlainFailure, forbidden
+from runtimes.sandbox.role_rules import Attributes, Subject
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.writing import User
 
-MASTERS = "system:masters"
 EXTRA = "Impersonate-Extra-"
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 _AUTHENTICATION = "authentication.k8s.io"
-_RBAC = "rbac.authorization.k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What a request wants to do: with a resource (`path` "") or with a path that is none."""
-
-    verb: str
-    group: str = ""
-    resource: str = ""  # with the subresource: pods/log
-    namespace: str = ""
-    name: str = ""
-    path: str = ""
 
 
 def unauthorized() -> ApiError:
@@ -108,71 +94,9 @@ def is_allowed(cluster: Cluster, user: User, wanted: Attributes) -> bool:
 
 def allowed_by(cluster: Cluster, user: User, wanted: Attributes) -> str | None:
     """Why it is allowed ("" for members of system:masters), None if it is not."""
-    if MASTERS in user.groups:
-        return ""
-    for rule, why in rules_of(cluster, user, wanted.namespace):
-        if _covers(rule, wanted):
-            return why
-    return None
+    return role_rules.allowed_by(cluster.store, Subject(user.name, user.groups), wanted)
 
 
 def rules_of(cluster: Cluster, user: User, namespace: str) -> Iterator[tuple[Object, str]]:
     """The rules that hold for the user in the namespace ("" for cluster-wide ones only), each with its origin."""
-    places = [("clusterrolebindings", None)] + ([("rolebindings", namespace)] if namespace else [])
-    for plural, where in places:
-        for binding in cluster.list(f"{plural}.{_RBAC}", where).items:
-            subject = next((s for s in binding.get("subjects") or () if _is(s, user, namespace)), None)
-            role = _role(cluster, binding, namespace) if subject is not None else None
-            if subject is None or role is None:
-                continue
-            kind = "ClusterRoleBinding" if where is None else "RoleBinding"
-            reference = binding["roleRef"]
-            name = binding["metadata"]["name"] if where is None else f"{binding['metadata']['name']}/{namespace}"
-            why = (
-                f'RBAC: allowed by {kind} "{name}" of {reference["kind"]} "{reference["name"]}" '
-                f'to {subject["kind"]} "{subject["name"]}"'
-            )
-            for rule in role.get("rules") or ():
-                yield rule, why
-
-
-def _role(cluster: Cluster, binding: Object, namespace: str) -> Object | None:
-    reference = binding["roleRef"]
-    if reference["kind"] == "ClusterRole":
-        return cluster.find(f"clusterroles.{_RBAC}", None, reference["name"])
-    return cluster.find(f"roles.{_RBAC}", namespace, reference["name"])
-
-
-def _is(subject: Mapping[str, Any], user: User, namespace: str) -> bool:
-    match subject["kind"]:
-        case "User":
-            return bool(subject["name"] == user.name)
-        case "Group":
-            return subject["name"] in user.groups
-        case "ServiceAccount":
-            where = subject.get("namespace") or namespace
-            return user.name == f"system:serviceaccount:{where}:{subject['name']}"
-        case _:
-            return False
-
-
-def _covers(rule: Mapping[str, Any], wanted: Attributes) -> bool:
-    verbs = rule.get("verbs") or ()
-    if wanted.verb not in verbs and "*" not in verbs:
-        return False
-    if wanted.path:
-        return any(_covers_path(each, wanted.path) for each in rule.get("nonResourceURLs") or ())
-    groups = rule.get("apiGroups") or ()
-    if wanted.group not in groups and "*" not in groups:
-        return False
-    _, _, subresource = wanted.resource.partition("/")
-    resources = rule.get("resources") or ()
-    fits = wanted.resource in resources or "*" in resources or (subresource and f"*/{subresource}" in resources)
-    names = rule.get("resourceNames") or ()
-    return bool(fits) and (not names or wanted.name in names)
-
-
-def _covers_path(pattern: str, path: str) -> bool:
-    if pattern.endswith("*"):
-        return path.startswith(pattern[:-1])
-    return pattern == path
+    return role_rules.rules_of(cluster.store, Subject(user.name, user.groups), namespace)

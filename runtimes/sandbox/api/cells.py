@@ -519,7 +519,7 @@ _ROWS: Mapping[tuple[str, str], Row] = {
     ("networking.k8s.io", "ingresses"): _ingress,
     ("networking.k8s.io", "ingressclasses"): _ingress_class,
     ("networking.k8s.io", "networkpolicies"): _network_policy,
-    ("networking.k8s.io", "ipaddresses"): lambda o, now: [o["metadata"]["name"], _parent(o)],
+    ("networking.k8s.io", "ipaddresses"): lambda o, now: [o["metadata"]["name"], _parent(o), _age(o, now)],
     ("networking.k8s.io", "servicecidrs"): lambda o, now: [
         o["metadata"]["name"],
         ",".join(o["spec"].get("cidrs") or ()),

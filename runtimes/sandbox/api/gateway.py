@@ -21,6 +21,7 @@ from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError, JsonObject, PlainFailure, bad_request, method_not_allowed
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.resources import Resource, version_order
+from runtimes.sandbox.role_rules import Attributes
 from runtimes.sandbox.state import version_of
 from runtimes.sandbox.validate.names import path_segment
 from runtimes.sandbox.writing import User
@@ -86,7 +87,7 @@ class Gateway:
 
     def _authorize_path(self, user: User, method: str, path: str) -> None:
         verb = {"GET": "get", "HEAD": "get", "POST": "post", "PUT": "put", "PATCH": "patch", "DELETE": "delete"}
-        wanted = access.Attributes(verb.get(method, method.lower()), path=path)
+        wanted = Attributes(verb.get(method, method.lower()), path=path)
         if not access.is_allowed(self.cluster, user, wanted):
             raise access.refusal(user, wanted)
 
@@ -210,7 +211,7 @@ class Gateway:
             verb = verbs.get(method) or {"GET": read, "HEAD": read, "DELETE": gone}.get(method, method.lower())
         name = f"{place.plural}/{place.subresource}" if place.subresource else place.plural
         namespace = place.namespace or (place.name if (place.group, place.plural) == ("", "namespaces") else "")
-        wanted = access.Attributes(verb, place.group, name, namespace or "", place.name)
+        wanted = Attributes(verb, place.group, name, namespace or "", place.name)
         if not access.is_allowed(self.cluster, user, wanted):
             raise access.refusal(user, wanted)
 

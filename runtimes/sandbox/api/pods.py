@@ -59,11 +59,13 @@ def _bind(cluster: Cluster, request: Request) -> Reply:
         raise bad_request("name in URL does not match name in Binding object")
     if metadata.get("namespace") not in (None, "", request.namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    wrong = []
     if target.get("kind") not in (None, "", "Node"):
-        text = f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
-        raise ApiError(500, "", text)
+        wrong.append(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
     if not target.get("name"):
-        raise ApiError(500, "", "target.name: Required value")
+        wrong.append("target.name: Required value")
+    if wrong:
+        raise ApiError(500, "", wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
     uid = metadata.get("uid") if request.address.name else None  # the collection looks at no precondition
     dry_run = "All" in request.query.all("dryRun")
     annotations = metadata.get("annotations")

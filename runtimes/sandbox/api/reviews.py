@@ -10,12 +10,13 @@ from datetime import UTC, timedelta
 from typing import Any, Protocol, cast
 
 from runtimes.sandbox.api import selector_reviews
-from runtimes.sandbox.api.access import Attributes, allowed_by, rules_of
+from runtimes.sandbox.api.access import allowed_by, rules_of
 from runtimes.sandbox.api.replies import Reply
 from runtimes.sandbox.api.requests import Query, write_options
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import JsonObject, bad_request, conflict, invalid, not_found
 from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.role_rules import Attributes
 from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.writing import Call, FieldValidation, User, read_body

@@ -20,6 +20,7 @@ from runtimes.sandbox.validate import (
     custom,
     devices,
     events,
+    flow_control,
     job_status,
     jobs,
     meta,
@@ -215,10 +216,10 @@ RULES: dict[tuple[str, str], Rules] = {
         on_update="meta check change check",
     ),
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): Rules(
-        cluster_kinds.flow_schema, namespaced=False, on_update="meta check"
+        flow_control.flow_schema, namespaced=False, on_update="meta check"
     ),
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): Rules(
-        cluster_kinds.priority_level, namespaced=False, on_update="meta check"
+        flow_control.priority_level, namespaced=False, on_update="meta check"
     ),
     ("networking.k8s.io", "ServiceCIDR"): Rules(
         cluster_kinds.service_cidr, cluster_kinds.service_cidr_update, namespaced=False

@@ -30,12 +30,12 @@ def _autoscaler(causes: Causes, obj: Object, old: Object | None) -> None:
     _target_reference(causes, spec.get("scaleTargetRef") or {}, old)
     metrics = spec.get("metrics") or []
     outside = any(metric.get("type") in ("Object", "External") for metric in metrics)
+    for index, metric in enumerate(metrics):
+        _metric(causes, metric, f"spec.metrics[{index}]")
     if low == 0 and not outside:
         causes.forbidden(
             "spec.metrics", "must specify at least one Object or External metric to support scaling to zero replicas"
         )
-    for index, metric in enumerate(metrics):
-        _metric(causes, metric, f"spec.metrics[{index}]")
     _behaviour(causes, spec.get("behavior") or {}, "spec.behavior")
 
 

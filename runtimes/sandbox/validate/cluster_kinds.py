@@ -44,30 +44,32 @@ def volume_attributes_class_update(causes: Causes, new: Object, old: Object) -> 
             causes.forbidden(name, f"updates to {name} are forbidden.")
 
 
-def flow_schema(causes: Causes, obj: Object) -> None:
-    if not ((obj.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name"):
-        causes.required("spec.priorityLevelConfiguration.name", "must reference a priority level")
-
-
-def priority_level(causes: Causes, obj: Object) -> None:
-    kind, name = (obj.get("spec") or {}).get("type") or "", (obj.get("metadata") or {}).get("name")
-    if (name == "exempt") != (kind == "Exempt"):
-        causes.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
-    if kind not in ("Exempt", "Limited"):
-        causes.not_supported("spec.type", kind, ("Exempt", "Limited"))
-
-
 def service_cidr(causes: Causes, obj: Object) -> None:
     cidrs = (obj.get("spec") or {}).get("cidrs") or []
     if not cidrs:
         causes.required("spec.cidrs", "at least one CIDR required")
+        return
+    if len(cidrs) > 2:
+        causes.invalid("spec.cidrs", {"CIDRs": cidrs}, "may only hold up to 2 values")
+        return
     for index, cidr in enumerate(cidrs):
-        causes.invalid_each(f"spec.cidrs[{index}]", cidr, names.cidr(cidr))
+        causes.invalid_each(f"spec.cidrs[{index}]", cidr, names.exact_cidr(cidr))
+    if len(cidrs) == 2 and not any(map(names.cidr, cidrs)) and len({":" in cidr for cidr in cidrs}) == 1:
+        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        causes.invalid("spec.cidrs", cidrs, text)
 
 
 def service_cidr_update(causes: Causes, new: Object, old: Object) -> None:
-    after, before = ((each.get("spec") or {}).get("cidrs") or None for each in (new, old))
-    causes.immutable("spec.cidrs", after, before)
+    """A range stays; one of the other family may come beside it."""
+    after, before = ((each.get("spec") or {}).get("cidrs") or [] for each in (new, old))
+    if (len(before), len(after)) != (1, 2) and len(before) != len(after):
+        causes.invalid("spec.cidrs", (new.get("spec") or {}).get("cidrs"), "field is immutable")
+        return
+    for index, (ours, theirs) in enumerate(zip(after, before, strict=False)):
+        if ours != theirs:
+            causes.invalid(f"spec.cidrs[{index}]", ours, "field is immutable")
+    if len(after) > len(before):
+        service_cidr(causes, new)
 
 
 def _strict_address(value: str) -> list[str]:

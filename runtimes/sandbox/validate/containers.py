@@ -326,8 +326,19 @@ def _propagation(causes: Causes, container: Object, mount: Object, path: str) ->
     if how == "Bidirectional" and not privileged:
         text = "Bidirectional mount propagation is available only to privileged containers"
         causes.forbidden(f"{path}.mountPropagation", text)
-    if mount.get("recursiveReadOnly") not in (None, "Disabled") and not mount.get("readOnly"):
-        causes.forbidden(f"{path}.recursiveReadOnly", "may only be specified when readOnly is true")
+    _recursion(causes, mount, f"{path}.recursiveReadOnly")
+
+
+def _recursion(causes: Causes, mount: Object, path: str) -> None:
+    given, supported = mount.get("recursiveReadOnly"), ("Disabled", "Enabled", "IfPossible")
+    if given not in (None, *supported):
+        causes.not_supported(path, given, supported)
+    if given not in ("Enabled", "IfPossible"):
+        return
+    if not mount.get("readOnly"):
+        causes.forbidden(path, "may only be specified when readOnly is true")
+    if mount.get("mountPropagation") not in (None, "None"):
+        causes.forbidden(path, "may only be specified when mountPropagation is None or not specified")
 
 
 # --- probes --------------------------------------------------------------------------------------------------------

@@ -498,6 +498,11 @@ def namespace_finalizers(causes: Causes, given: list[str]) -> None:
 
 def node(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
+    _taints(causes, spec)
+    _pod_ranges(causes, spec)
+
+
+def _taints(causes: Causes, spec: Object) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or []):
         here, key, effect = f"metadata.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
@@ -515,7 +520,6 @@ def node(causes: Causes, obj: Object) -> None:
             inner = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": added}
             causes.duplicate(here, inner, "taints must be unique by key and effect pair")
         seen.add((key, effect))
-    _pod_ranges(causes, spec)
 
 
 def _pod_ranges(causes: Causes, spec: Object) -> None:
@@ -544,6 +548,7 @@ def node_update(causes: Causes, new: Object, old: Object) -> None:
                 causes.forbidden("spec.podCIDRs", text.format("podCIDR"))
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         causes.forbidden("spec.providerID", text.format("providerID"))
+    _taints(causes, spec)  # again, as the server does
 
 
 def endpoints(causes: Causes, obj: Object) -> None:

@@ -217,6 +217,21 @@ def cidr(value: str) -> list[str]:
     return []
 
 
+def exact_cidr(value: str) -> list[str]:
+    """Stricter, as of newer kinds: the address of a network and no other in it, written as it is usually."""
+    address, _, bits = value.partition("/")
+    numbers = [*(address.split(".") if ":" not in address else ()), bits]
+    if all(map(str.isdecimal, numbers)) and any(len(part) > 1 and part[0] == "0" for part in numbers):
+        return ["must not have leading 0s in IP or prefix length"]
+    found = cidr(value)
+    if found:
+        return found
+    network = ipaddress.ip_network(value, strict=False)
+    if ipaddress.ip_address(address) != network.network_address:
+        return ["must not have bits set beyond the prefix length"]
+    return [] if str(network) == value else [f'must be in canonical form ("{network}")']
+
+
 # --- names of objects ---
 
 

@@ -168,7 +168,7 @@ def pod_update(causes: Causes, new: Object, old: Object) -> None:
         if name in before:
             munged[name] = before[name]
     if before.get("schedulingGates"):
-        _ungated(munged, before)
+        _ungated(causes, munged, before)
     if munged != before:
         difference = "\n".join(sorted(name for name in munged | before if munged.get(name) != before.get(name)))
         causes.forbidden("spec", f"pod updates may not change fields other than {UPDATABLE}\n{difference}")
@@ -208,8 +208,12 @@ def _container_without_amounts(container: Object) -> Object:
     return {**container, "resources": resources}
 
 
-def _ungated(munged: Object, before: Object) -> None:
+def _ungated(causes: Causes, munged: Object, before: Object) -> None:
     """A pod that waits at a gate may still have its node selector narrowed."""
+    selector, held = munged.get("nodeSelector") or {}, before.get("nodeSelector") or {}
+    if any(selector.get(key) != value for key, value in held.items()):
+        text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        causes.invalid("spec.nodeSelector", selector or None, text)
     for name in ("nodeSelector", "affinity"):
         munged.pop(name, None)
         if name in before:

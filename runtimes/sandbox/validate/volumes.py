@@ -89,9 +89,31 @@ def _contents(causes: Causes, kind: str, source: Object, here: str) -> None:
             _claim_template(causes, source.get("volumeClaimTemplate"), f"{here}.volumeClaimTemplate")
         case "iscsi":
             _iscsi(causes, source, here)
+        case "azureDisk":
+            _azure_disk(causes, source, here)
         case "fc":
             if bool(source.get("targetWWNs")) == bool(source.get("wwids")):
                 causes.required(f"{here}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
+
+
+_CACHING = ("None", "ReadOnly", "ReadWrite")
+_AZURE = ("Dedicated", "Managed", "Shared")
+_AZURE_MANAGED = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+_AZURE_BLOB = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+
+
+def _azure_disk(causes: Causes, source: Object, path: str) -> None:
+    for name in ("diskName", "diskURI"):
+        if not source.get(name):
+            causes.required(f"{path}.{name}")
+    caching, kind, address = source.get("cachingMode"), source.get("kind"), source.get("diskURI") or ""
+    if caching is not None and caching not in _CACHING:
+        causes.not_supported(f"{path}.cachingMode", caching, _CACHING)
+    if kind is not None and kind not in _AZURE:
+        causes.not_supported(f"{path}.kind", kind, _AZURE)
+    start, form = ("/subscriptions/", _AZURE_MANAGED) if kind == "Managed" else ("https://", _AZURE_BLOB)
+    if kind is not None and not address.startswith(start):
+        causes.not_supported(f"{path}.diskURI", address, (form,))
 
 
 def host_path(causes: Causes, source: Object, path: str) -> None:
