@@ -83,13 +83,15 @@ def diff_fields(
     chain: Callable[[FieldPath], Chain] = lambda path: (),
     referenced: tuple[FieldPath, ...] = (),
     hidden: tuple[FieldPath, ...] | None = None,
+    was_deleted: bool = False,
 ) -> Fields:
     """Compares what is live with what would be, for one resource.
 
     `previous` is what the last release applied, sealed with `record_seal`; None if there is none. Secrets in the
     result are masked with `screen_seal`. `referenced` are fields whose values come from another resource: the
     configuration says the same whatever that is, so they drifted only where somebody else set them. `hidden` is what
-    `sensitive` says of the prediction, None where nobody asked it yet.
+    `sensitive` says of the prediction, None where nobody asked it yet. `was_deleted`: what is live, if anything, is not
+    what the last release left.
     """
     hidden = sensitive(prediction, screen_seal.rules) if hidden is None else hidden
     judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain, referenced, hidden)
@@ -100,8 +102,8 @@ def diff_fields(
     before = prediction.before if prediction.before is not None else {}
     for each in differences(before, prediction.after, keys):
         if is_ownership(each.path):
-            claims = True
-            if prediction.before is not None and judge.class_of(each) is ChangeClass.DRIFT:
+            claims, is_released = True, prediction.before is not None and not was_deleted
+            if is_released and judge.class_of(each) is ChangeClass.DRIFT:
                 # the last release set it, and no line of the source: somebody took it off or wrote another
                 shown.append(replace(judge.change(each, ChangeClass.DRIFT), source=()))
             else:

@@ -141,6 +141,14 @@ async def test_labels_of_ownership_that_somebody_took_off_are_drift() -> None:
     assert lines(change) == ['+ metadata.labels["workbench.konfig.io/stack"] None -> prod drift']
 
 
+async def test_an_object_that_somebody_made_again_never_had_the_labels() -> None:
+    world = await released(config_map("settings", {"a": "1"}))
+    del world.hz.objects[SETTINGS]
+    world.hz.put(config_map("settings", {"a": "1"}))
+    change = await change_of(world, SETTINGS, config_map("settings", {"a": "1"}))
+    assert (change.was_deleted, change.fields, change.action) == (True, (), Action.UPDATE)
+
+
 async def test_an_object_that_was_relabelled_for_another_stack_is_drift_with_who() -> None:
     world = await released(config_map("settings", {"a": "1"}))
     world.hz.edit(SETTINGS, ("metadata", "labels", "workbench.konfig.io/stack"), "dev")

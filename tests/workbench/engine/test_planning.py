@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from runtimes.base import Forbidden, KubernetesId, Rejected, Unreachable
+from runtimes.base import Forbidden, KubernetesId, NotThere, OtherVersion, Rejected, RuntimeFailure, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import World, config_map, deployment, namespace, secret
 from workbench.engine.approval import approve
@@ -195,8 +196,6 @@ async def test_a_custom_resource_is_predicted_while_its_definition_is_not_there(
         "spec": {"group": "example.com", "names": {"kind": "Widget"}, "scope": "Namespaced"},
     }
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "shop"}}
-    from runtimes.base import NotThere
-
     world.hz.fail["plan", "example.com/v1:Widget:shop:w"] = NotThere("no such kind")
     plan = await world.plan(namespace(), widget, definition)
     assert not plan.problems
@@ -204,6 +203,33 @@ async def test_a_custom_resource_is_predicted_while_its_definition_is_not_there(
         "predicted without asking the cluster: its definition is created by the same plan",
     )
     assert waves(plan)[1] == ["Widget/w@hz"]
+
+
+@pytest.mark.parametrize(
+    "refusal", [Rejected(".spec.width: not in the schema"), OtherVersion("v1 is served", served="example.com/v1")]
+)
+async def test_what_the_present_definition_refuses_and_a_changed_one_might_not_names_the_way(
+    refusal: RuntimeFailure,
+) -> None:
+    """A definition and what needs its change are one edit, and two applies: the cluster has the old one in between."""
+
+    def definition(version: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "names": {"kind": "Widget"}, "scope": "Namespaced", "version": version},
+        }
+
+    world = World()
+    await world.release(namespace(), definition("v1"))
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "shop"}}
+    world.hz.fail["plan", "example.com/v1:Widget:shop:w"] = refusal
+    (changed,) = (await world.plan(namespace(), definition("v2"), widget)).problems
+    assert changed.message == refusal.message
+    assert changed.hint.endswith("apply it first, --only CustomResourceDefinition/widgets.example.com")
+    (unchanged,) = (await world.plan(namespace(), definition("v1"), widget)).problems
+    assert unchanged.hint == refusal.hint, "what is said of it elsewhere"
 
 
 async def test_labels_of_ownership_are_part_of_what_is_applied_but_not_of_the_summary() -> None:

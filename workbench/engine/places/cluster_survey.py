@@ -22,6 +22,7 @@ from runtimes.base import (
     Labelled,
     Labelling,
     LiveResource,
+    OtherVersion,
     PlanRequest,
     Prediction,
     ReadRequest,
@@ -39,7 +40,7 @@ from runtimes.base import (
 from runtimes.base.limiter import Limiter
 from workbench.engine import ending, values
 from workbench.engine.changes import Change, Op, Problem
-from workbench.engine.diff import diff_fields, left_alone, sensitive
+from workbench.engine.diff import diff_fields, left_alone, same, sensitive
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, waves
@@ -193,7 +194,7 @@ class ClusterSurvey:
             try:
                 prediction = await self._dry_run(filled, new_namespaces)
             except RuntimeFailure as error:
-                self._fail(error, address)
+                self._fail(error, address, hint=self._redefinition(resource.id))
                 return
         if prediction.live:
             self._uids.add(prediction.live.identity.uid)
@@ -306,9 +307,11 @@ class ClusterSurvey:
         if request.presumed_absent and prediction.live is not None:
             self._unlabelled.add(_kind_of(request.resource.id))
 
-    def _fail(self, error: RuntimeFailure, address: Address) -> None:
+    def _fail(self, error: RuntimeFailure, address: Address, *, hint: str = "") -> None:
         if not isinstance(error, Unreachable | Unauthenticated):
-            self._problems.append(Problem.of(self._cluster, error, address))
+            problem = Problem.of(self._cluster, error, address)
+            is_by_kind = isinstance(error, Rejected | OtherVersion)
+            self._problems.append(replace(problem, hint=hint) if hint and is_by_kind else problem)
         elif not self._scope.cancel_called:
             self._problems.append(Problem.of(self._cluster, error))
             self._scope.cancel()  # the other questions would all fail alike
@@ -318,14 +321,26 @@ class ClusterSurvey:
         prediction = self._predictions.get(definition) if definition else None
         return prediction is not None and prediction.live is None
 
+    def _redefinition(self, id_: ResourceId) -> str:
+        """Returns what to do about a refusal by a definition that the same plan changes; empty where none does."""
+        definition = self._definitions.get((id_.group, id_.kind)) if isinstance(id_, KubernetesId) else None
+        prediction = self._predictions.get(definition) if definition else None
+        if definition is None or prediction is None or same(prediction.before, prediction.after):
+            return ""
+        said = "the cluster judges it by the definition that it has, and this plan changes that one: apply it first"
+        return f"{said}, --only {_short(definition)}"
+
     def _change(self, id_: ResourceId, prediction: Prediction, seals: Seals) -> Change:
         address, resource, filled = Address(self._cluster, id_), self._resource(id_), self._filled[id_]
         released = self._surveying.prior.resources.get(address) if self._surveying.prior is not None else None
         hidden = self._hidden[resource.id]
+        live = prediction.live
+        was_deleted = was_deleted_since(released_as(self._surveying.prior, address), live)
         fields = diff_fields(
             prediction,
             filled.resource,
             previous=released.applied if released else None,
+            was_deleted=was_deleted,
             record_seal=seals.record,
             screen_seal=seals.screen,
             chain=lambda path: self._spec.chain(resource.id, path),
@@ -434,6 +449,10 @@ def overlaid(body: Any, said: Any) -> Any:
 
 def _kind_of(id_: ResourceId) -> tuple[str, str]:
     return (id_.group, id_.kind) if isinstance(id_, KubernetesId) else ("", "")
+
+
+def _short(id_: ResourceId) -> str:
+    return f"{id_.kind}/{id_.name}" if isinstance(id_, KubernetesId) else str(id_)
 
 
 def _definitions(spec: Spec) -> Iterator[tuple[tuple[str, str], ResourceId]]:
