@@ -15,9 +15,7 @@ import os
 
 from kcl.cache.runs import failed, key_of, look_up
 from kcl.cache.store import Store, folder_for
-
-_NOBODY_READS = 141
-"""As a shell tells of a program that SIGPIPE ended."""
+from kcl.streams import open_closed_streams, output_lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,23 +92,23 @@ def main() -> int:
 
 def process() -> "NoReturn":
     """The process `kcl`. After a run, taking the interpreter apart would take longer than all that it does itself."""
-    if not _runs(sys.argv[1:]):
-        try:
-            status = main()
-            if not sys.stdout.closed:  # as it is once an editor was served
-                sys.stdout.flush()
-        except BrokenPipeError:  # whoever read what is printed has gone, and wants no more of it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            status = _NOBODY_READS
-        sys.exit(status)
-    # What is loaded for one run stays until its end: looking for garbage among it, while it is loaded, finds none.
-    gc.set_threshold(200_000, 50, 50)
-    status = main()
+    open_closed_streams()
+    is_run = _runs(sys.argv[1:])
+    if is_run:
+        # What is loaded for one run stays until its end: looking for garbage among it, while it is loaded, finds none.
+        gc.set_threshold(200_000, 50, 50)
     try:
-        sys.stdout.flush()
+        status = main()
+        if not sys.stdout.closed:  # as it is once an editor was served
+            sys.stdout.flush()
+    except OSError as error:
+        status = output_lost(error)
+    if not is_run:
+        sys.exit(status)
+    try:
         sys.stderr.flush()
     except (OSError, ValueError):
-        sys.exit(status)  # Python says what is wrong with them
+        sys.exit(status)  # Python says what is wrong with it
     os._exit(status)
 
 

@@ -17,6 +17,7 @@ from typing import Final, NoReturn, TextIO
 
 from kcl.bounded.allowance import Allowance
 from kcl.bounded.watchdog import GRACE_SECONDS, Exceeded, Watchdog, give_room_to_report, is_out_of_memory, problem
+from kcl.streams import output_lost
 
 FAILED: Final = 1
 _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -54,6 +55,14 @@ def supervised(command: Command, stderr: TextIO, where: Callable[[], str]) -> in
         os.close(allowances)
 
 
+def _without_output(error: OSError) -> int:
+    try:
+        return output_lost(error)
+    except OSError:
+        sys.excepthook(*sys.exc_info())
+        return FAILED
+
+
 def _be_child(command: Command, told: int, stderr: TextIO, where: Callable[[], str]) -> NoReturn:
     for each in _ENDING:
         if signal.getsignal(each) is signal.default_int_handler:
@@ -61,6 +70,9 @@ def _be_child(command: Command, told: int, stderr: TextIO, where: Callable[[], s
     status = FAILED
     try:
         status = _as_child(command, told, stderr, where)
+        sys.stdout.flush()
+    except OSError as error:
+        status = _without_output(error)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else FAILED
     except BaseException:

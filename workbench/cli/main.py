@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from kcl.streams import open_closed_streams
 from workbench.cli.context import Context, installed_version
 from workbench.cli.output import Output
 from workbench.cli.signals import ending_like_interrupt
@@ -232,6 +233,7 @@ def process() -> NoReturn:
 
     Where what was printed cannot be handed on, Python says so.
     """
+    open_closed_streams()
     try:
         main()
     except SystemExit as ended:

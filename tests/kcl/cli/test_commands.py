@@ -96,6 +96,24 @@ def test_who_stops_reading_gets_no_traceback(tmp_path: Path) -> None:
     assert done.stderr == "" and done.stdout.strip() in ("0", "141")
 
 
+@pytest.mark.parametrize(
+    ("to", "status", "said"),
+    [
+        ("| true", "141", ""),
+        (">&-", "1", "error: the output could not be written: Bad file descriptor\n"),
+        ("2>&- > seen", "0", ""),
+    ],
+)
+def test_output_that_goes_nowhere_gets_no_traceback(tmp_path: Path, to: str, status: str, said: str) -> None:
+    """A run, and the same from what was kept of it."""
+    (tmp_path / "main.k").write_text("a = 'x' * 20000\n")
+    again = f"{sys.executable} -m kcl run main.k {to}; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", f"{again}; {again}"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (done.stdout.split(), done.stderr) == ([status] * 2, said * 2)
+
+
 # ---------------------------------------------------------------- kcl.mod says what is run
 
 

@@ -110,6 +110,15 @@ def test_output_that_cannot_be_written_is_an_error(root: Path) -> None:
     assert done.stderr == "Error: the output could not be written: No space left on device\n"
 
 
+def test_streams_that_are_closed_are_no_bug_and_no_file_takes_their_place(root: Path) -> None:
+    """Some start programs so: what is printed must neither stop an apply nor go into a file of ours."""
+    done = _shell("wb ls >&- <&-", root)
+    assert done.returncode == ExitCode.ERROR
+    assert done.stderr == "Error: the output could not be written: Bad file descriptor\n"
+    done = _shell("wb compile web/nowhere 2>&-", root)
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+
+
 def test_a_reader_that_leaves_is_none(root: Path) -> None:
     done = _shell("wb compile web/prod | true", root)
     assert (done.returncode, done.stderr) == (0, "")
