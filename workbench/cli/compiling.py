@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from kcl.records import dataclass
 from workbench.cli.stacks import NO_STACKS, tell_findings
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
+from workbench.words import few
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -55,6 +57,7 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     batch = session.compile_all(
         folder, order.inputs, format_=order.format, only=_only(session, here, order), force=order.force
     )
+    _tell_missing(here, order, output)
     for name in batch.ignored:
         output.talk(
             Span("warning: ", Tone.WARN),
@@ -109,6 +112,14 @@ def _only(session: Session, here: Path, order: Order) -> tuple[Path, ...] | None
 
         files += changed_since(session.root, order.since)
     return tuple(files)
+
+
+def _tell_missing(here: Path, order: Order, output: Output) -> None:
+    """A file that was deleted counts; one whose name is misspelt looks like that, and concerns no stack."""
+    missing = [each for each in order.changed if not os.path.lexists(here / each)]
+    if missing:
+        verb = "is not there, and counts" if len(missing) == 1 else "are not there, and count"
+        output.talk(Span("warning: ", Tone.WARN), f"{few(missing, _NAMED)} {verb} as deleted")
 
 
 def _show_failures(failed: list[Outcome], output: Output) -> None:

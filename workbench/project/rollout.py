@@ -91,7 +91,7 @@ def read_rollout(root: Path, path: Path | None = None) -> tuple[StageRule, ...]:
     """Reads the stages of a repository, or of a file that somebody named; raises `BrokenFile`."""
     file = path or root / ROLLOUT_FILE
     if not (file.exists() or file.is_symlink()):
-        hint = f"write one, such as:\nstages:\n  - {{name: all, stacks: ['*/prod'], batches: [1, 100%]}}\nin {file}"
+        hint = "write one, such as `stages: [{name: all, stacks: ['*/prod'], batches: [1, 100%]}]`"
         raise BrokenFile("there is no such file, so it is not known in which order", where=str(file), hint=hint)
     content = read_mapping(file)
     only_keys(content, ("stages",), str(file))

@@ -1,4 +1,4 @@
-"""CronJobs are what they should be as soon as they exist; how the last run ended is said, not judged."""
+"""CronJobs are ready as soon as they exist; that they run nothing, or how the last run ended, is a note."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtimes.kubernetes.objects import Object, Objects, condition, is_true, map
 
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if spec(live).get("suspend"):
-        return current("suspended", "Suspended")
+        return current("suspended: its schedule starts no Job", "Suspended", is_qualified=True)
     runs = objects.owned_by(live, "Job")
     if runs and is_true(condition(runs[-1], "Failed")):
         return current(f"the last run, {name_of(runs[-1])}, failed", "LastRunFailed", is_qualified=True)

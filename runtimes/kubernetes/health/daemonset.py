@@ -56,7 +56,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
             because=because,
         )
     if not wanted:
-        return current("no node is wanted")
+        return current("no node is wanted: it runs nowhere", "NoNodes", is_qualified=True)
     if unsteady := replicas.unsteady(pods, now):
         return unsteady
     if updated < wanted:

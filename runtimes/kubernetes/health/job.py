@@ -37,7 +37,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
             return in_progress("suspended; its pods have not been stopped yet", reason="Suspending", because=running)
         if going:
             return current("suspended; its pods are ending", "Suspended")
-        return current("suspended", "Suspended")
+        return current("suspended: it does not run", "Suspended", is_qualified=True)
     warning = objects.last_warning(live, "FailedCreate")
     if warning and not running:
         return in_progress(str(warning.get("message")), reason="FailedCreate", evidence=event_text(warning))

@@ -1,5 +1,7 @@
 """Services and Ingresses: a Service of type LoadBalancer and an Ingress wait for the address a controller gives them.
 
+A Service whose selector fits no pod is as it was configured, and says that nothing answers it.
+
 A cluster may have no such controller. One that takes an object up leaves traces on it within moments: events, or a
 finalizer that lets it take down what it made. An object that has none of these after a while is complete as it is, and
 says that it has no address; kstatus never waits for one
@@ -14,12 +16,32 @@ from runtimes.kubernetes.health.verdict import Verdict, current, event_text, in_
 from runtimes.kubernetes.objects import Object, Objects, created, mapping, mappings, metadata, spec, status
 
 TAKEN_UP_SECONDS = 30.0
+LISTED_SECONDS = 2.0
 
 
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if spec(live).get("type") == "LoadBalancer" and not addresses(live):
         return _without_address(live, objects, now)
-    return current()
+    return _without_pods(live, objects, now) or current()
+
+
+def _without_pods(live: Object, objects: Objects, now: datetime) -> Verdict | None:
+    """A selector that fits no pod is the mistake that nothing else shows: the pods are ready, and so is the Service.
+
+    Its controller lists pods as soon as they have an address, so an empty list counts after a moment.
+    """
+    selector = mapping(spec(live).get("selector"))
+    slices = objects.owned_by(live, "EndpointSlice")
+    if not selector or not slices or any(each.get("endpoints") for each in slices):
+        return None
+    since = created(live)
+    if since is not None and (now - since).total_seconds() < LISTED_SECONDS:
+        if addresses(live):
+            return None  # what was waited for is there
+        return in_progress("no pod is listed for it yet", reason="NoEndpoints", evidence="its slices have no endpoints")
+    wanted = ", ".join(f"{name}={value}" for name, value in selector.items())
+    what = f"no pod with an address has the labels that it selects ({wanted}): nothing answers it"
+    return current(what, "NoEndpoints", is_qualified=True)
 
 
 def addresses(live: Object) -> tuple[str, ...]:

@@ -511,3 +511,50 @@ def test_a_schedule_whose_last_run_failed_is_ready_and_that_is_said() -> None:
     run = live("Job", "batch/v1", {}, failed, name="a-1", uid="u2", namespace="d", ownerReferences=owner)
     found = health.assess(one, Objects([one, run]), NOW).health
     assert (found.status, found.reason, found.is_qualified) == (Status.CURRENT, "LastRunFailed", True)
+
+
+@pytest.mark.parametrize(
+    ("one", "reason", "said"),
+    [
+        (workload("DaemonSet", {}), "NoNodes", "no node is wanted: it runs nowhere"),
+        (live("Job", "batch/v1", {"suspend": True}, {}, namespace="d"), "Suspended", "suspended: it does not run"),
+        (
+            live("CronJob", "batch/v1", {"suspend": True}, {}, namespace="d"),
+            "Suspended",
+            "suspended: its schedule starts no Job",
+        ),
+    ],
+)
+def test_what_is_ready_and_runs_nothing_says_so(one: dict[str, Any], reason: str, said: str) -> None:
+    found = health.assess(one, Objects([one]), NOW).health
+    assert (found.status, found.reason, found.message, found.is_qualified) == (Status.CURRENT, reason, said, True)
+
+
+def slice_of(service: dict[str, Any], *endpoints: dict[str, Any], uid: str = "u9") -> dict[str, Any]:
+    owner = [{"uid": service["metadata"]["uid"], "kind": "Service", "name": "a"}]
+    found = live("EndpointSlice", "discovery.k8s.io/v1", {}, {}, namespace="d", uid=uid, ownerReferences=owner)
+    return {**found, "endpoints": list(endpoints) or None}
+
+
+def test_a_service_that_selects_no_pod_is_ready_with_a_note_once_its_controller_had_time() -> None:
+    spec = {"type": "ClusterIP", "selector": {"app": "wbe"}}
+    service = live("Service", "v1", spec, {}, namespace="d")
+    found = health.assess(service, Objects([service, slice_of(service)]), NOW).health
+    assert (found.status, found.reason, found.is_qualified) == (Status.CURRENT, "NoEndpoints", True)
+    assert found.message == "no pod with an address has the labels that it selects (app=wbe): nothing answers it"
+
+    young = live("Service", "v1", spec, {}, namespace="d", creationTimestamp="2026-01-01T11:59:59Z")
+    found = health.assess(young, Objects([young, slice_of(young)]), NOW).health
+    assert (found.status, found.reason) == (Status.IN_PROGRESS, "NoEndpoints"), "pods may be listed in a moment"
+
+
+def test_a_service_that_has_a_pod_or_selects_none_or_whose_slices_nobody_made_has_no_note() -> None:
+    service = live("Service", "v1", {"selector": {"app": "web"}}, {}, namespace="d")
+    by_hand = live("Service", "v1", {}, {}, namespace="d")
+    unready = {"addresses": ["10.0.0.1"], "conditions": {"ready": False}}
+    for one, *slices in (
+        (service, slice_of(service), slice_of(service, unready, uid="u10")),
+        (by_hand, slice_of(by_hand)),
+        (service,),
+    ):
+        assert not health.assess(one, Objects([one, *slices]), NOW).health.is_qualified

@@ -137,6 +137,11 @@ def test_a_link_that_leads_elsewhere_touches_who_reads_through_it(wb: Wb, root: 
     assert wb(*run, "--changed", "models").out.startswith("2 compiled in ")
 
 
+def test_a_name_that_is_misspelt_is_no_file_that_concerns_no_stack(wb: Wb, root: Path, tmp_path: Path) -> None:
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1", "--changed", "web/dev/mian.k")
+    assert "warning: web/dev/mian.k is not there, and counts as deleted" in ended.err, ended.text
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

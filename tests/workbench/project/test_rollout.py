@@ -86,7 +86,7 @@ def test_what_it_does_not_understand_is_said(tmp_path: Path, text: str, said: st
 def test_a_repository_without_one_says_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(BrokenFile, match="no such file") as raised:
         read_rollout(tmp_path)
-    assert "stages:" in raised.value.hint
+    assert "stages:" in raised.value.hint and "\n" not in raised.value.hint
 
 
 def test_a_glob_of_no_stack_is_a_mistake() -> None:
