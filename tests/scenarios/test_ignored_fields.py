@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from runtimes.sandbox.server import Sandbox
 from tests.scenarios.conftest import apply
 from tests.scenarios.fleet import Fleet
 from tests.scenarios.test_field_owners import REPLICAS, STAGES, diff, edit, live, released, said, scale
+from workbench.engine.drift import StackDrift
 from workbench.engine.errors import StalePlan
-from workbench.project import BrokenFile
+from workbench.present import drift, drift_report
+from workbench.present.glyphs import UNICODE
+from workbench.project import BrokenFile, StackPath
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +51,10 @@ async def test_replicas_that_an_autoscaler_took_stay_its_own_through_an_apply_of
     (note,) = found.notes
     assert "web@east: spec.replicas stays as it is live, set by kube-controller-manager, not as configured" in note
     assert note.endswith("load decides (fleet/project.yaml: ignore, rule 1)")
+    looked = [StackDrift(StackPath.parse("fleet/prod"), datetime.now(UTC), found)]
+    whole = "1 field not as configured, left to others by `ignore` (wb diff STACK)"
+    assert str(drift.summary_line(looked, UNICODE)) == f"1 stack: 1 without drift  {whole}"
+    assert whole in drift_report.markdown(looked, (), fleet.root, datetime.now(UTC))
     edit(fleet, 'version = "1"', 'version = "2"')
     await released(fleet)
     assert (live(fleet)["spec"]["replicas"], image(fleet)) == (5, "web:2")

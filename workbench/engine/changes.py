@@ -250,6 +250,7 @@ class StackDiff:
     `cautions` are those of the warnings that call for more than a yes: it is not known for sure what exists.
     `identities` says which cluster each name is, for those that answered. `replaced` is what is to be
     replaced as somebody asked for it, `forgets` what is to leave Terraform's state and stay where it is.
+    `left_to_others` counts fields that are not as configured and no drift, by rules of the repository; notes name them.
     """
 
     spec: Spec = field(repr=False)
@@ -266,6 +267,7 @@ class StackDiff:
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     replaced: frozenset[Address] = frozenset()
     forgets: frozenset[ResourceId] = frozenset()
+    left_to_others: int = 0
 
     @property
     def stack(self) -> str:

@@ -55,6 +55,11 @@ class StackDrift:
         return self.diff is not None and self.diff.is_drift_certain
 
     @property
+    def left_to_others(self) -> int:
+        """How many fields are not as configured and count as no drift, by rules of the repository."""
+        return self.diff.left_to_others if self.diff is not None else 0
+
+    @property
     def has_drifted(self) -> bool:
         return any(True for _ in self.drifted())
 

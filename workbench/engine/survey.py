@@ -96,6 +96,7 @@ async def survey(
         cautions=scrubbed(tuple(caution for each in answers for caution in each.cautions), secrets, spec.rules),
         gaps=scrubbed(tuple(gap for each in answers for gap in each.gaps), secrets, spec.rules),
         notes=scrubbed(tuple(surveying.notes), secrets, spec.rules),
+        left_to_others=surveying.left_to_others,
         replaced=replaces,
         forgets=forgets,
     )

@@ -81,7 +81,17 @@ def summary_line(looks: Sequence[StackDrift], glyphs: Glyphs) -> Line:
     if unsure:
         parts.append(Span(f"{glyphs.unknown} {unsure} not known for sure  ", Tone.WARN))
     parts.append(Span(f"{rest} without drift", Tone.MUTED if drifted or unsure else Tone.GOOD))
+    if said := left_to_others(looks):
+        parts.append(Span(f"  {said}", Tone.WARN))
     return line(*parts)
+
+
+def left_to_others(looks: Iterable[StackDrift]) -> str:
+    """Returns what counts as no drift although it is not as configured; empty if there is nothing."""
+    count = sum(each.left_to_others for each in looks)
+    if not count:
+        return ""
+    return f"{counted(count, 'field')} not as configured, left to others by `ignore` (wb diff STACK)"
 
 
 def document(looks: Sequence[StackDrift], root: Path, at: datetime) -> dict[str, Any]:

@@ -47,6 +47,8 @@ def _markdown(looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: 
         yield f"**Of {counted(len(unsure), 'stack')} it is not known**, see below."
     if may_miss:
         yield "**A file of the repository is broken, so stacks may be missing**, see below."
+    if said := drift.left_to_others(looks):
+        yield f"{said}."
     if drifted or unsure:
         yield ""
         yield "| stack | drift | known |"

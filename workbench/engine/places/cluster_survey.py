@@ -217,6 +217,7 @@ class ClusterSurvey:
         sent = self._sent[resource.id] = left_to_others(resource, live, rules)
         address = Address(self._cluster, resource.id)
         self._surveying.notes += (f"{address}: {each}" for each in sent.notes)
+        self._surveying.left_to_others += len(sent.notes)
         return sent.resource
 
     def _note_overruled(self, address: Address, filled: Filled, prediction: Prediction) -> None:

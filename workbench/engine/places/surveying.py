@@ -58,7 +58,9 @@ class Surveying:
     forgets: frozenset[ResourceId] = frozenset()
     ignores: tuple[IgnoreRule, ...] = ()
     notes: list[str] = field(default_factory=list)
-    """What is left to others, as far as it is not as configured."""
+    """What is left to others, as far as it is not as configured, and what admission makes of the rest."""
+    left_to_others: int = 0
+    """Fields that are not as configured, as a rule of the repository leaves them to others."""
     secrets: frozenset[str] = frozenset()
     values: dict[PlaceKind, Values] = field(default_factory=dict)
     _public: frozenset[str] = field(init=False)
