@@ -60,6 +60,18 @@ def renamed(root: Path, found: StackDiff) -> Iterator[Gap]:
         yield Gap("", f"{said}: if this stack was called so before, what else it had is not looked at", hint)
 
 
+def handed_over(root: Path, found: StackDiff) -> StackDiff:
+    """Says of what another stack of this repository took over that it did: that one answers for it by now."""
+    if not any(each.owner for each in found.gaps):
+        return found
+    own = {"/".join(ownership(each.path).values()) for each in discover(root).stacks()}
+    return replace(
+        found,
+        gaps=tuple(each for each in found.gaps if each.owner not in own),
+        notes=(*found.notes, *(str(each) for each in found.gaps if each.owner in own)),
+    )
+
+
 def labelled_before(stack: Stack, found: StackDiff, prior: Release | None) -> Iterator[str]:
     """Warns of objects to be written that somebody applied as this stack's, of whose releases nothing is known here."""
     if prior is not None:

@@ -496,6 +496,7 @@ class Planner:
                 forgets=forgets,
                 ignores=read_ignores(stack),
             )
+        found = cautions.handed_over(self.root, found)
         gaps = [*narrowed.gaps, *found.gaps, *cautions.renamed(self.root, found)]
         if prune:
             gaps += cautions.left_behind(self.root, stack, places, prior)

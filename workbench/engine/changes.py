@@ -185,7 +185,8 @@ class Gap:
     """Something of the stack that a diff or plan says nothing about: that all is as it should be can't be claimed.
 
     `exists`: it is there for certain and is left alone; else it is not known. `subject` is None where it concerns a
-    whole place; `place` is empty where it concerns every cluster.
+    whole place; `place` is empty where it concerns every cluster. `owner` is the stack, as `project/stack`, that the
+    labels of the subject name instead of this one.
     """
 
     place: str
@@ -193,6 +194,7 @@ class Gap:
     hint: str = ""
     subject: ResourceId | None = None
     exists: bool = False
+    owner: str = ""
 
     def __str__(self) -> str:
         about = f"{self.subject}@{self.place}" if self.subject and self.place else str(self.subject or self.place)

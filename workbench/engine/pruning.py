@@ -172,6 +172,12 @@ class Pruning:
         return Gap(self.cluster, said, HOW_TO_ADOPT, live.id, exists=True)
 
     def _unlabelled(self, live: LiveResource) -> Gap:
+        found = labels_of(live.body)
+        if all(each in found for each in self.labels):
+            owner = "/".join(str(found[each]) for each in self.labels)
+            said = f"the last release made it, and its labels say that {owner} has it now: left to that"
+            hint = f"whether {owner} configures it: wb diff {owner}"
+            return Gap(self.cluster, said, hint, live.id, exists=True, owner=owner)
         said = "the last release made it, and somebody took the labels of the stack off it since: left alone"
         return Gap(self.cluster, said, "delete it by hand if nobody needs it", live.id, exists=True)
 

@@ -88,6 +88,16 @@ async def test_what_a_release_made_and_can_not_be_read_is_not_taken_for_gone() -
     assert not plan.is_certain and not plan.problems
 
 
+async def test_what_another_stack_took_over_is_not_called_nobodys() -> None:
+    """To delete it by hand would take away what that stack runs."""
+    world = await world_with(is_labelled=True, recorded="this one", is_listable=True)
+    world.hz.edit(OLD, ("metadata", "labels", "workbench.konfig.io/stack"), "other", manager="workbench")
+    (gap,) = (await world.plan(namespace())).gaps
+    assert (gap.subject, gap.owner, gap.exists) == (OLD, "shop/other", True)
+    assert gap.message == "the last release made it, and its labels say that shop/other has it now: left to that"
+    assert "by hand" not in gap.hint
+
+
 @pytest.mark.parametrize("recorded", ["another", "no", "no release"])
 async def test_what_labels_alone_know_is_deleted_where_a_person_says_so(recorded: str) -> None:
     world = await world_with(is_labelled=True, recorded=recorded, is_listable=True)

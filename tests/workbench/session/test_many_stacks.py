@@ -80,6 +80,27 @@ async def test_stacks_that_are_new_together_are_planned_once_what_they_read_is_k
         assert again.stages == fleet.stages
 
 
+async def test_what_one_stack_gives_up_and_another_has_is_not_deleted_beside_it(tmp_path: Path) -> None:
+    """A stack is split in two: the new one takes over first, and then the old one has nothing to say about it."""
+    place = made(tmp_path, c="", d="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        main = place.root / "c/prod/main.k"
+        lines = main.read_text().splitlines(keepends=True)
+        moved = "".join(lines[5:9])
+        main.write_text("".join(lines[:5] + lines[9:]))
+        edit(place, "d", "])", f"{moved}])")
+        (refused,) = (await opened.plan_stacks("?/prod")).unplanned
+        assert refused.stack == "c/prod" and "v1:ConfigMap:c:own@hz" in refused.why and "d/prod" in refused.why
+        assert refused.hint == "apply d/prod first: c/prod leaves alone what another stack took over"
+        ended = await run(opened, await opened.plan_stacks("?/prod", skip_stacks=["c/prod"]))
+        assert names(ended.ready) == ["d/prod"]
+        left = await opened.plan(opened.select("c/prod"))
+        assert left.is_empty and left.is_certain, left.gaps
+        assert any("its labels say that d/prod has it now" in each for each in left.notes)
+        assert own("c") in place.clusters["hz"].objects
+
+
 async def test_what_an_output_changes_follows_within_what_was_approved(tmp_path: Path) -> None:
     place = made(tmp_path, a="b", b="c", c="")
     async with place.open() as opened:

@@ -9,18 +9,22 @@ from typing import Protocol, TypeVar
 import anyio
 
 from kcl.records import replace
-from runtimes.base import RuntimeFailure
+from runtimes.base import Address, RuntimeFailure
 from workbench.engine.compiled import CompiledStack, CompileInputs
+from workbench.engine.events import Action
 from workbench.engine.fleet_plan.values import Deferred, FleetPlan, Unplanned
 from workbench.engine.outputs import OutputsUnavailable, uses
 from workbench.engine.plan import Plan
+from workbench.engine.pruning import without_version
 from workbench.engine.secret_options import withheld
 from workbench.engine.spec import Spec
 from workbench.engine.stack_order import StackCycle, givers, readings_of, refuse_cycle, refuse_order_cycle
 from workbench.project import Stack, WorkbenchError
+from workbench.words import few
 
 T = TypeVar("T")
 
+_NAMED = 3
 AT_ONCE = 4
 """Stacks that are planned, or applied, at a time."""
 
@@ -78,6 +82,8 @@ async def make(
             return _unplanned(name, error)
 
     made = await side_by_side([each.name for each in todo], one)
+    contested = {} if backwards else _contested({name: each for name, each in made.items() if isinstance(each, Plan)})
+    made |= contested
     plans = {name: found for name, found in made.items() if isinstance(found, Plan)}
     waiting = {name: waiting[name] for name in names if name in waiting}  # asked side by side, they end in any order
     lacking = {each for _, stacks_ in waiting.values() for each in stacks_ if each in plans}
@@ -146,6 +152,35 @@ def _with_declared_order(fleet: FleetPlan, stacks: Mapping[str, Stack]) -> Fleet
     ordered = replace(fleet, after={name: each for name, each in after.items() if each})
     refuse_order_cycle(ordered.needs, ordered.after, {name: str(each.directory) for name, each in stacks.items()})
     return ordered
+
+
+def _contested(plans: Mapping[str, Plan]) -> dict[str, Unplanned]:
+    """Returns the stacks that would delete what another stack of the plan has, as where one stack is split into two.
+
+    Side by side one of both fails, or the object is gone that was just taken over. Once the other stack has it, its
+    labels say so, and this one leaves it alone.
+    """
+    having: dict[tuple[str, tuple[str, ...]], str] = {}
+    for name, plan in plans.items():
+        for each in plan.changes:
+            if each.action is not Action.DELETE:
+                having[_key(each.address)] = name
+    found: dict[str, Unplanned] = {}
+    for name, plan in plans.items():
+        lost = [each for each in plan.changes if each.action is Action.DELETE and _key(each.address) in having]
+        if lost:
+            others = few(list(dict.fromkeys(having[_key(each.address)] for each in lost)), _NAMED)
+            what = few([f"{each.address.id}@{each.address.cluster}" for each in lost], _NAMED)
+            said = f"it would delete {what}, which {others} of this plan has"
+            found[name] = Unplanned(
+                name, said, hint=f"apply {others} first: {name} leaves alone what another stack took over"
+            )
+    return found
+
+
+def _key(address: Address) -> tuple[str, tuple[str, ...]]:
+    """The version that an object is configured in is no other object."""
+    return address.cluster, without_version(address.id)
 
 
 def _giver(output: str) -> str:
