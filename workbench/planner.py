@@ -472,7 +472,9 @@ class Planner:
             screen=seals.screen.knowing(spec.secrets, spec.rules),
             record=seals.record.knowing(spec.secrets, spec.rules),
         )
-        asked: list[Place] = [ClusterPlace(name, each) for name, each in at.clusters.runtimes.items()]
+        asked: list[Place] = [
+            ClusterPlace(name, each, self.waiting.progress(name)) for name, each in at.clusters.runtimes.items()
+        ]
         if places.terraform and self.workspaces.is_needed(stack, spec, prior):
             asked.append(await self.workspaces.place(stack, at.clusters.runtimes))
         with ExitStack() as waits:

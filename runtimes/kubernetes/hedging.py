@@ -104,14 +104,16 @@ async def timely_answer(
     began, overdue_seconds = loop.time(), times * patience.seconds
     timer: asyncio.TimerHandle | None = None
 
-    def give_up() -> None:
+    # it is handed itself: by its name it would hold itself, and with it the request, and nobody looks for cycles while
+    # thousands are sent
+    def give_up(again: Callable[[Any], None]) -> None:
         nonlocal timer
         if budget.spend():
             scope.reschedule(loop.time())
         else:
-            timer = loop.call_later(overdue_seconds, give_up)
+            timer = loop.call_later(overdue_seconds, again, again)
 
-    timer = loop.call_later(overdue_seconds, give_up)
+    timer = loop.call_later(overdue_seconds, give_up, give_up)
     try:
         async with asyncio.timeout(None) as scope:
             found = await ask()
@@ -144,7 +146,7 @@ async def first_answer(
     is_waiting = True
     timer: asyncio.TimerHandle | None = None
 
-    def ask_again() -> None:
+    def ask_again(again: Callable[[Any], None]) -> None:  # see `timely_answer`
         nonlocal timer
         if sum(not each.done() for each in others) < _MOST_OTHERS and budget.spend():
             others.append(loop.create_task(ask()))
@@ -152,16 +154,15 @@ async def first_answer(
         if len(others) < _MOST_HEDGES:
             later = overdue_seconds * 2 ** min(len(others), _MOST_OTHERS)
             # from here on one is sent only in the place of one that was refused, or lost
-            timer = loop.call_later(
-                later if len(others) < _MOST_OTHERS else max(later, _AFTER_REFUSALS_SECONDS), ask_again
-            )
+            pause = later if len(others) < _MOST_OTHERS else max(later, _AFTER_REFUSALS_SECONDS)
+            timer = loop.call_later(pause, again, again)
 
     def answered(task: asyncio.Task[T]) -> None:
         is_answer = not task.cancelled() and task.exception() is None and counts(task.result())
         if is_answer and is_waiting and not scope.expired():
             scope.reschedule(loop.time())
 
-    timer = loop.call_later(overdue_seconds, ask_again)
+    timer = loop.call_later(overdue_seconds, ask_again, ask_again)
     try:
         found: T | Exception
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from runtimes.base import ClusterIdentity, KubernetesId, Runtime, Unreachable
+from runtimes.base import ClusterIdentity, KubernetesId, PlanRequest, Prediction, Runtime, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.session.shop import shop
 from workbench.cli.output import Output
@@ -459,13 +460,25 @@ class Silent(FakeCluster):
         raise AssertionError
 
 
+class Stuck(FakeCluster):
+    """It answers to one dry run."""
+
+    has_answered = False
+
+    async def plan(self, request: PlanRequest) -> Prediction:
+        if self.has_answered:
+            await anyio.sleep_forever()
+        self.has_answered = True
+        return await super().plan(request)
+
+
 class Heard(io.StringIO):
-    def __init__(self) -> None:
+    def __init__(self, words: str = "waiting for hz: ") -> None:
         super().__init__()
-        self.has_said = anyio.Event()
+        self.has_said, self._words = anyio.Event(), words
 
     def write(self, text: str) -> int:
-        if text.startswith("waiting for hz: "):
+        if self._words in text:
             self.has_said.set()
         return super().write(text)
 
@@ -480,3 +493,14 @@ async def test_who_waits_is_told_for_which_cluster(root: Path) -> None:
             tasks.cancel_scope.cancel()
         assert session.waits_for() == {}
     assert said.getvalue() == "" and set(errors.getvalue().splitlines()) >= {"waiting for hz: 0 s"}
+
+
+async def test_who_waits_is_told_how_far_it_is(root: Path) -> None:
+    errors = Heard(" compared")
+    async with opened(root, Ways(hz=Stuck("hz"))) as session:
+        async with while_asking(session, Output(stderr=errors), every_seconds=0.01), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.plan, session.select("web/dev"))
+            await errors.has_said.wait()
+            tasks.cancel_scope.cancel()
+        assert session.compared() == {}
+    assert re.search(r"^waiting for hz: 0 s, 1 of [2-9] compared$", errors.getvalue(), re.MULTILINE)

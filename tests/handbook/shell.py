@@ -30,7 +30,8 @@ from workbench.cli.main import main
 
 HOME: Final = "/home/ann"
 """What pages call the folder that the repository lies in."""
-_OF_A_SLOW_MACHINE = re.compile(r"\d+ of \d+ compiled|waiting for [\w, -]+: \d+ s")  # progress, after a few seconds
+# progress, after a few seconds
+_OF_A_SLOW_MACHINE = re.compile(r"\d+ of \d+ compiled|waiting for [\w, -]+: \d+ s(, \d+ of \d+ compared)?")
 _OF_THE_SHELL: Final = frozenset({"git", "cat", "grep", "head", "ls", "mkdir", "rm", "cp", "mv"})
 _VARYING: Final = (
     (re.compile(r"\bp-[0-9a-f]{5}\b"), "p-PLAN"),

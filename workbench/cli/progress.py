@@ -36,10 +36,17 @@ async def while_asking(session: Session, output: Output, every_seconds: float = 
             await anyio.sleep(every_seconds)
             waits = session.waits_for()
             if waits:
-                output.talk(f"waiting for {', '.join(waits)}: {max(waits.values()):.0f} s")
+                output.talk(f"waiting for {', '.join(waits)}: {max(waits.values()):.0f} s{_compared(session)}")
 
     async with running(tell):
         yield
+
+
+def _compared(session: Session) -> str:
+    """How far it is, where it has begun: of thousands each takes a request."""
+    counts = [each for place, each in session.compared().items() if place in session.waits_for()]
+    done, of = (sum(each[index] for each in counts) for index in (0, 1))
+    return f", {done} of {of} compared" if counts else ""
 
 
 async def show_events(events: AsyncIterator[Event], output: Output) -> ApplyFinished | None:

@@ -8,7 +8,7 @@ which every later release carries them on, and every plan says so, until somebod
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 
 import anyio
@@ -44,6 +44,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
+        self._compared: dict[str, tuple[int, int]] = {}
 
     @contextmanager
     def on(self, place: str) -> Iterator[None]:
@@ -53,6 +54,19 @@ class Waiting:
         finally:
             if self._since.get(place) == before:
                 del self._since[place]
+                self._compared.pop(place, None)
+
+    def progress(self, place: str) -> Callable[[int, int], None]:
+        """Returns what is told how many resources were compared in a place, and of how many."""
+
+        def note(done: int, of: int) -> None:
+            self._compared[place] = done, of
+
+        return note
+
+    def compared(self) -> Mapping[str, tuple[int, int]]:
+        """Returns how many resources were compared in each place that is waited for, and of how many."""
+        return dict(self._compared)
 
     def seconds(self) -> Mapping[str, float]:
         """Returns for how long each place is waited for. To be called on the event loop that waits."""

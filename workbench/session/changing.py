@@ -150,6 +150,10 @@ class Changing(Browsing, Compiling):
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""
         return self._planner.waiting.seconds() if self._planner is not None else {}
 
+    def compared(self) -> Mapping[str, tuple[int, int]]:
+        """Returns how many resources were compared in each place that is waited for, and of how many."""
+        return self._planner.waiting.compared() if self._planner is not None else {}
+
     async def plan_destroy(
         self, stack: Stack, inputs: CompileInputs | None = None, *, accept_lost: bool = False, adopt: bool = False
     ) -> Plan:

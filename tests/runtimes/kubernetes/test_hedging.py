@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -238,3 +241,29 @@ async def test_an_error_of_the_connection_is_not_given_up() -> None:
     with pytest.raises(TimeoutError) as lost:
         await timely_answer(Server(TimeoutError()), HedgeBudget(), LatencyEstimate(1.0, 1.0))
     assert not isinstance(lost.value, GivenUp)
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+async def test_what_was_answered_is_kept_by_nothing(is_read: bool) -> None:
+    """A comparison of thousands looks for no cycles: each request would stay in memory, with its body."""
+
+    class Body:
+        pass
+
+    async def ask(body: Body) -> str:
+        await asyncio.sleep(0)
+        return "answer"
+
+    body = Body()
+    kept = weakref.ref(body)
+    gc.disable()
+    try:
+        if is_read:
+            await first_answer(partial(ask, body), HedgeBudget(), LOST, LatencyEstimate(1.0, 1.0))
+        else:
+            await timely_answer(partial(ask, body), HedgeBudget(), LatencyEstimate(1.0, 1.0))
+        del body
+        await asyncio.sleep(0)
+        assert kept() is None
+    finally:
+        gc.enable()

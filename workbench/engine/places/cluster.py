@@ -15,7 +15,7 @@ from workbench.engine.errors import MovedObject, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.place_kinds import CLUSTER, PlaceKind
 from workbench.engine.places.cluster_steps import ClusterSteps, difference, read
-from workbench.engine.places.cluster_survey import AT_ONCE, ClusterSurvey
+from workbench.engine.places.cluster_survey import AT_ONCE, ClusterSurvey, Progress, silent
 from workbench.engine.places.place import Apply, Checked, Found, PlaceSteps, PlaceSurvey, steps_of
 from workbench.engine.places.surveying import Surveying
 from workbench.engine.plan import Plan
@@ -23,10 +23,11 @@ from workbench.engine.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlace:
-    """A failure in place of the runtime becomes its problem."""
+    """A failure in place of the runtime becomes its problem. `progress` is told how far a survey is."""
 
     name: str
     runtime: Runtime | RuntimeFailure
+    progress: Progress = silent
 
     @property
     def kind(self) -> PlaceKind:
@@ -39,7 +40,7 @@ class ClusterPlace:
     def survey(self, surveying: Surveying) -> PlaceSurvey:
         if isinstance(self.runtime, RuntimeFailure):
             return _Unanswered(Problem.of(self.name, self.runtime))
-        return ClusterSurvey(surveying, self.name, self.runtime)
+        return ClusterSurvey(surveying, self.name, self.runtime, self.progress)
 
     async def check(self, plan: Plan) -> Checked:
         """Reads again what the plan would change. See `Place.check`.

@@ -68,11 +68,20 @@ _IN_A_ROW = 8
 """So many resources are looked at until others get a turn: answers of the cluster, and keys of a screen."""
 
 
+Progress = Callable[[int, int], None]
+"""Is told how many resources were compared, and of how many."""
+
+
+def silent(done: int, of: int) -> None:
+    """For who tells nobody."""
+
+
 class ClusterSurvey:
     """One survey of one cluster."""
 
-    def __init__(self, surveying: Surveying, cluster: str, runtime: Runtime) -> None:
+    def __init__(self, surveying: Surveying, cluster: str, runtime: Runtime, progress: Progress = silent) -> None:
         spec = surveying.spec
+        self._progress, self._compared = progress, 0
         self._surveying, self._spec, self._cluster, self._runtime = surveying, spec, cluster, runtime
         self._ids = values.ids(spec)
         self._predictions: dict[ResourceId, Prediction] = {}
@@ -111,8 +120,13 @@ class ClusterSurvey:
                 await self._review_deletions()
             tasks.cancel_scope.cancel()  # nobody waits for what is still looked for
 
+    async def _asked(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
+        await self._ask(resource, new_namespaces)
+        self._compared += 1
+        self._progress(self._compared, len(self._own))
+
     async def _compare(self, first: Sequence[Resource], rest: Sequence[Resource]) -> None:
-        await self._each(first, lambda each: self._ask(each, frozenset()))
+        await self._each(first, lambda each: self._asked(each, frozenset()))
         new = frozenset(
             id_.name
             for id_, each in self._predictions.items()
@@ -124,7 +138,7 @@ class ClusterSurvey:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._look_at_namespaces, [each.id for each in rest])
             for wave in order:
-                await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
+                await self._each([self._resource(id_) for id_ in wave], lambda each: self._asked(each, new))
 
     async def _look_at_namespaces(self, ids: Iterable[ResourceId]) -> None:
         """Reads the namespaces that the Spec puts something into and does not have itself.
