@@ -63,7 +63,7 @@ def command(
 
     output = context.output
     if format_ == "table":
-        output.lines(impact.lines(report, output.glyphs, datetime.now(UTC)))
+        output.lines(impact.lines(report, output.glyphs, datetime.now(UTC), live_hint=not live))
     else:
         (output.json if format_ == "json" else output.yaml)(impact.document(report))
     if not report.total:

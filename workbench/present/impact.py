@@ -45,6 +45,8 @@ def lines(report: ImpactReport, glyphs: Glyphs, now: datetime, *, live_hint: boo
     yield _sum(report, glyphs)
     if live_hint and all(each.live is None for each in report.stacks):
         yield line(Span("clusters were not queried: --live compares with what is there", Tone.MUTED))
+    elif not live_hint and any(each.state is State.REMOVED for each in report.stacks):
+        yield line(Span("clusters were not queried about what removed stacks have there", Tone.MUTED))
 
 
 def same_text(stack: StackImpact, root: Path) -> str:

@@ -43,6 +43,13 @@ def states(ended: Ended) -> dict[str, str]:
     return {each["stack"]: each["state"] for each in ended.json()["stacks"]}
 
 
+def test_who_asks_clusters_is_not_told_to_ask_them_but_what_they_were_not_asked(wb: Wb, shop: Path) -> None:
+    shutil.rmtree(shop / "web/dev")
+    ended = wb("impact", "--live")
+    assert ended.code == 1 and "web/dev is removed" in ended.out, ended.text
+    assert ended.out.splitlines()[-1] == "clusters were not queried about what removed stacks have there"
+
+
 def test_nothing_changed_is_zero_and_says_what_was_compared(wb: Wb, shop: Path) -> None:
     ended = wb("impact")
     assert ended.code == 0 and "nothing changes in 2 stacks" in ended.out and "clusters were not queried" in ended.out

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Forbidden, KubernetesId, NotThere, OtherVersion, Rejected, RuntimeFailure, Unreachable
+from runtimes.base import (
+    FieldPath,
+    Forbidden,
+    KubernetesId,
+    ListKey,
+    NotThere,
+    OtherVersion,
+    Rejected,
+    RuntimeFailure,
+    Unreachable,
+)
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import World, config_map, deployment, namespace, secret
 from workbench.engine.approval import approve
@@ -17,6 +27,8 @@ from workbench.engine.plan import Level
 
 WEB = KubernetesId("apps/v1", "Deployment", "shop", "web")
 SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
+
+IMAGE: FieldPath = ("spec", "template", "spec", "containers", ListKey((("name", "main"),)), "image")
 
 
 def waves(plan: object) -> list[list[str]]:
@@ -203,6 +215,35 @@ async def test_a_custom_resource_is_predicted_while_its_definition_is_not_there(
         "predicted without asking the cluster: its definition is created by the same plan",
     )
     assert waves(plan)[1] == ["Widget/w@hz"]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "field"),
+    [
+        (Rejected("is invalid", causes=(("spec.replicas", "must not be negative"),)), ("spec", "replicas")),
+        (
+            Rejected("patch object (d/a; apps/v1, Kind=Deployment): .spec.replicas: expected numeric"),
+            ("spec", "replicas"),
+        ),
+        (Rejected('(d/a; v1, Kind=A): .spec.template.spec.containers[name="main"].image: expected string'), IMAGE),
+    ],
+)
+async def test_a_refusal_of_a_field_names_the_line_that_sets_it(refusal: Rejected, field: FieldPath) -> None:
+    web = deployment("web", replicas=-1)
+    world = World()
+    world.hz.fail["plan", "apps/v1:Deployment:shop:web"] = refusal
+    plan = await world.plan(namespace(), web)
+    (problem,) = plan.problems
+    chain = plan.spec.chain(WEB, field)
+    assert problem.source == chain and chain != plan.spec.chain(WEB)
+    assert problem.message.startswith(refusal.message) and problem.message.endswith(f":{chain[0].line})")
+
+
+async def test_a_refusal_that_names_no_field_names_no_line() -> None:
+    world = World()
+    world.hz.fail["plan", "apps/v1:Deployment:shop:web"] = Rejected('admission webhook "a.b" denied: .spec: no')
+    (problem,) = (await world.plan(namespace(), deployment("web"))).problems
+    assert problem.message == 'admission webhook "a.b" denied: .spec: no' and not problem.source
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from kcl.patterns import pattern
 from kcl.records import replace
 from runtimes.base import (
     UNKNOWN,
@@ -36,6 +37,7 @@ from runtimes.base import (
     Unauthenticated,
     Unreachable,
     format_path,
+    parse_path,
 )
 from runtimes.base.limiter import Limiter
 from workbench.engine import ending, values
@@ -60,6 +62,8 @@ _CORRECT = "name an attribute that it has, or will have"
 _CORRECT_FIELD = "correct the field, or what it refers to"
 _WHO_CHANGES = "a mutating webhook or policy, most likely"
 _MOST_NAMED = 4
+_OF_SCHEMA = pattern(r"\): (\.[^\s:]+): ")
+"""`failed to create typed patch object (d/a; apps/v1, Kind=Deployment): .spec.replica: field not declared in schema`"""
 AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
 _WORKERS = 4 * AT_ONCE
@@ -324,7 +328,7 @@ class ClusterSurvey:
 
     def _fail(self, error: RuntimeFailure, address: Address, *, hint: str = "") -> None:
         if not isinstance(error, Unreachable | Unauthenticated):
-            problem = Problem.of(self._cluster, error, address)
+            problem = self._at_its_line(Problem.of(self._cluster, error, address), error, address)
             is_by_kind = isinstance(error, Rejected | OtherVersion)
             self._problems.append(replace(problem, hint=hint) if hint and is_by_kind else problem)
         elif not self._scope.cancel_called:
@@ -335,6 +339,13 @@ class ClusterSurvey:
         definition = self._definitions.get((id_.group, id_.kind)) if isinstance(id_, KubernetesId) else None
         prediction = self._predictions.get(definition) if definition else None
         return prediction is not None and prediction.live is None
+
+    def _at_its_line(self, problem: Problem, error: RuntimeFailure, address: Address) -> Problem:
+        """Names the line behind the first field that the cluster finds fault with, where it names one."""
+        path = _refused_field(error) if isinstance(error, Rejected) else ()
+        chain = self._spec.chain(address.id, path) if path else ()
+        said = problem.message + place_of(chain, self._surveying.root)
+        return replace(problem, message=said, source=chain) if chain else problem
 
     def _redefinition(self, id_: ResourceId) -> str:
         """Returns what to do about a refusal by a definition that the same plan changes; empty where none does."""
@@ -464,6 +475,16 @@ def overlaid(body: Any, said: Any) -> Any:
 
 def _kind_of(id_: ResourceId) -> tuple[str, str]:
     return (id_.group, id_.kind) if isinstance(id_, KubernetesId) else ("", "")
+
+
+def _refused_field(error: Rejected) -> FieldPath:
+    """Returns the first field that a refusal names, in its causes or in the words of a schema; () without any."""
+    typed = _OF_SCHEMA.search(error.message)
+    text = error.causes[0][0] if error.causes else typed[1].replace('="', "=").replace('"]', "]") if typed else ""
+    try:
+        return parse_path(text)
+    except ValueError:
+        return ()
 
 
 def _short(id_: ResourceId) -> str:
