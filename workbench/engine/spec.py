@@ -231,7 +231,14 @@ def build(
     origins: dict[ResourceId, Origin] = {}
     for document, prefix, entry in _entries(documents):
         where = f"{stack}, resource {len(resources) + 1}"
-        resource, depends_on, inner = _resource(entry, where)
+        try:
+            resource, depends_on, inner = _resource(entry, where)
+        except SpecInvalid as error:
+            chain = _chain_of_entry(lookup, document, prefix, entry)
+            if not chain:
+                raise
+            said = f"resource {len(resources) + 1} of {stack}: {error.message}"
+            raise SpecInvalid(said, where=f"{chain[0].file}:{chain[0].line}", hint=error.hint) from error
         if drop_empty_lists:
             resource = replace(resource, attributes=_without_empty_lists(resource.attributes))
         resources.append(resource)
@@ -316,6 +323,14 @@ def _entries(documents: Sequence[Any]) -> Iterator[tuple[int, tuple[str | int, .
                 yield number, (), document
 
 
+def _chain_of_entry(lookup: Lookup | None, document: int, prefix: tuple[str | int, ...], entry: Any) -> Chain:
+    """Returns the sites behind an entry, or behind the first thing in it that has any."""
+    if lookup is None:
+        return ()
+    inside = [(*prefix, key) for key in entry if isinstance(key, str)] if isinstance(entry, Mapping) else []
+    return next((chain for path in (prefix, *inside) if (chain := lookup(document, path))), ())
+
+
 def _resource(entry: Any, where: str) -> tuple[Resource, tuple[str, ...], tuple[str | int, ...]]:
     """Returns the resource, the ids it depends on as text, and the path of its attributes inside the entry."""
     if not isinstance(entry, Mapping):
@@ -328,8 +343,10 @@ def _resource(entry: Any, where: str) -> tuple[Resource, tuple[str, ...], tuple[
     except InvalidResourceId as error:
         raise SpecInvalid(str(error), where=where) from error
     keys = ", ".join(sorted(str(key)[:80] for key in entry)[:6])
+    lacking = [each for each in ("apiVersion", "kind") if each not in entry]
+    what = f"has no {lacking[0]}" if len(lacking) == 1 else "is neither a resource nor a Kubernetes object"
     raise SpecInvalid(
-        f"is neither a resource nor a Kubernetes object: its keys are {keys}",
+        f"{what}: its keys are {keys}",
         where=where,
         hint="a stack ends with resources ({id, type, attributes}) or objects with apiVersion and kind",
     )

@@ -67,7 +67,8 @@ def test_a_spec_survives_its_own_yaml() -> None:
     [
         ([namespace(), namespace()], "two resources have the id v1:Namespace:shop"),
         ([resource(namespace(), "v1:Namespace:other")], "depends on v1:Namespace:other, which is not in this stack"),
-        ([{"kind": "Namespace", "metadata": {"name": "x"}}], "neither a resource nor a Kubernetes object"),
+        ([{"kind": "Namespace", "metadata": {"name": "x"}}], "has no apiVersion: its keys are kind, metadata"),
+        ([{"metadata": {"name": "x"}}], "neither a resource nor a Kubernetes object"),
         ([{"apiVersion": "v1", "kind": "Namespace"}], "metadata.name"),
         ([{"id": "v1:Namespace:x", "type": "Helm", "attributes": {}}], "unknown type 'Helm'"),
         ([{**resource(namespace()), "id": "v1:Namespace:other"}], "its attributes are those of v1:Namespace:shop"),

@@ -129,12 +129,13 @@ async def test_wrong_kcl_is_shown_where_it_is(root: Path) -> None:
     assert "replicas = nobody" in failed.value.rendered and "^" in failed.value.rendered
 
 
-async def test_what_is_no_spec_is_refused_with_the_stack(root: Path) -> None:
+async def test_what_is_no_spec_is_refused_with_the_stack_and_its_line(root: Path) -> None:
     (root / "models/render.k").write_text("a = 1\n")
     async with session(root, Clusters("hz")) as opened:
         with pytest.raises(SpecInvalid, match="neither a resource nor a Kubernetes object") as invalid:
             await opened.compile(opened.select("web/dev"))
-    assert invalid.value.where == "web/dev, resource 1"
+    assert invalid.value.where.startswith(f"{root}/web/")
+    assert invalid.value.message.startswith("resource 1 of web/dev: ")
 
 
 async def test_unknown_names_say_what_there_is(root: Path, tmp_path: Path) -> None:
