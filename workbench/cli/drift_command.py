@@ -18,6 +18,7 @@ from workbench.cli.stacks import (
     inputs,
     reason_option,
     tell_findings,
+    tell_taken_out,
     timeout_option,
     workdir_option,
 )
@@ -112,6 +113,8 @@ def command(
         anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
     looks = anyio.run(_look, session, stacks, given, clusters, context.output)
     _print(context.output, looks, session, format_)
+    if not globs and not is_broken:
+        tell_taken_out(session, context.output)
     if is_broken or any(not each.is_certain for each in looks):
         ctx.exit(ExitCode.DIFF_FAILED)
     ctx.exit(ExitCode.DIFFERENT if any(each.has_drifted for each in looks) else ExitCode.OK)

@@ -10,7 +10,15 @@ import anyio
 import click
 
 from kcl.records import replace
-from workbench.cli.stacks import NO_STACKS, compile_options, format_option, inputs, tell_findings, workdir_option
+from workbench.cli.stacks import (
+    NO_STACKS,
+    compile_options,
+    format_option,
+    inputs,
+    tell_findings,
+    tell_taken_out,
+    workdir_option,
+)
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -63,6 +71,8 @@ def command(
         raise click.UsageError(NO_STACKS)
     entries = anyio.run(_look, session, stacks, inputs(options, settings), context.output)
     _print(context.output, entries, format_, order, reverse, group or "", trouble)
+    if not globs and not is_broken:
+        tell_taken_out(session, context.output)
     looks = [each.look for each in entries]
     if is_broken or any(look is None or not look.is_certain for look in looks):
         ctx.exit(ExitCode.DIFF_FAILED)

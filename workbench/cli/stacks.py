@@ -208,6 +208,14 @@ def tell_findings(tree: KonfigTree, output: Output) -> bool:
     return any(each.is_error for each in findings)
 
 
+def tell_taken_out(session: Session, output: Output) -> None:
+    """Says which stacks are gone from a repository whose files are all understood, and left something."""
+    from workbench.present.text import Span, Tone
+
+    for each in session.taken_out():
+        output.talk(Span(f"{output.glyphs.finding} {each}", Tone.WARN))
+
+
 def at_one_look(function: Command) -> Command:
     """Has a command that shows something read the repository once: what it says is of one state, and said sooner."""
     from workbench.project.discovery import one_look

@@ -13,7 +13,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -94,6 +94,18 @@ class ReleaseStore:
     def latest(self, stack: StackPath) -> Release | None:
         """Returns the newest readable record, None if the stack was never released from here; raises as `releases`."""
         return next(self._newest_first(stack), None)
+
+    def besides(self, stacks: Iterable[StackPath]) -> Iterator[Release]:
+        """Yields the newest record of each stack released from here that is none of these, as far as readable."""
+        own = {self.folder(each) for each in stacks}
+        for folder in sorted(self._folder.glob("*/*")):
+            newest = max((int(each.stem) for each in folder.glob("*.json") if _RECORD.fullmatch(each.name)), default=0)
+            if folder in own or not newest:
+                continue
+            try:
+                yield read_record(folder / f"{newest}.json")
+            except (BrokenRecord, OSError):
+                continue
 
     def release(self, stack: StackPath, revision: int) -> Release | None:
         """Returns one record, None where there is none; raises `ReleaseFailure` for one that cannot be read."""

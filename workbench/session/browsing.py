@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from workbench.words import counted
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from runtimes.base import Address
     from workbench.engine.release import Release
     from workbench.release.history import History
     from workbench.trust import Want
@@ -59,6 +61,30 @@ class Browsing(Opened):
         if left is not None and left.resources:
             what = f"release {left.revision} of it has {counted(len(left.resources), 'resource')}"
             error.hint = f"{what}: bring its folder back, and take them away with wb destroy"
+
+    def taken_out(self) -> tuple[str, ...]:
+        """Says of stacks that this repository has no more what they left, but for what another stack has by now.
+
+        Nobody else looks at it: what is asked about all stacks is asked about those that are there. Only what was
+        released from this machine is known.
+        """
+        from workbench.engine.errors import ReleaseFailure
+
+        stacks = [each.path for each in self.tree().stacks()]
+        left = {each.stack: each for each in self._store().besides(stacks) if each.resources}
+        if not left:
+            return ()
+        elsewhere: set[Address] = set()
+        for each in stacks:
+            with suppress(ReleaseFailure):
+                latest = self._store().latest(each)
+                elsewhere |= latest.resources.keys() if latest is not None else set()
+        return tuple(
+            f"{stack} is no stack of this repository any more, and its release {release.revision} left "
+            f"{counted(count, 'resource')}: bring its folder back, and take them away with wb destroy"
+            for stack, release in left.items()
+            if (count := len(release.resources.keys() - elsewhere))
+        )
 
     def take_over(self, former: Path) -> tuple[str, ...]:
         """Gives releases and Terraform states of a checkout that was moved here to this one; returns the stacks.

@@ -101,6 +101,21 @@ async def test_what_one_stack_gives_up_and_another_has_is_not_deleted_beside_it(
         assert own("c") in place.clusters["hz"].objects
 
 
+async def test_what_a_stack_left_that_is_gone_from_the_repository_is_said_until_another_has_it(tmp_path: Path) -> None:
+    """A look at all stacks is a look at those that are there, and ends well however much nobody looks after."""
+    place = made(tmp_path, c="", d="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        assert opened.taken_out() == ()
+    project = place.root / "c/project.yaml"
+    project.write_text(project.read_text().replace("name: c", "name: e"))
+    async with place.open() as opened:
+        (said,) = opened.taken_out()
+        assert said.startswith("c/prod is no stack of this repository any more, and its release 1 left 4 resources")
+        await run(opened, await opened.plan_stacks("e/prod"))
+        assert opened.taken_out() == ()
+
+
 async def test_what_an_output_changes_follows_within_what_was_approved(tmp_path: Path) -> None:
     place = made(tmp_path, a="b", b="c", c="")
     async with place.open() as opened:
