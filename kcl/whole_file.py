@@ -106,7 +106,7 @@ def _put(
         _remove(unfinished)
         raise
     if durable:
-        _sync_folder(folder or os.curdir)
+        sync_folder(folder or os.curdir)
 
 
 def _is_stream(target: str) -> bool:
@@ -151,8 +151,11 @@ def _remove(path: str) -> None:
         return  # what was wrong with the file itself is the failure to report
 
 
-def _sync_folder(folder: str) -> None:
-    """A new name is durable when its folder is; not every system opens folders."""
+def sync_folder(folder: AnyPath) -> None:
+    """Waits until the disk has the names in a folder: a new file is durable when its folder is.
+
+    Raises `OSError`. Does nothing on a system that opens no folders.
+    """
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -127,7 +127,7 @@ def test_the_log_of_an_apply() -> None:
             text = json.dumps(content).encode()
             line = hashlib.sha256(text).hexdigest()[:16].encode() + b" " + text + b"\n"
             try:
-                list(decode_events(line))
+                list(decode_events(line.split(b"\n")))
             except BrokenRecord:
                 continue
 

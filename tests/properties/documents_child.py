@@ -150,7 +150,7 @@ KINDS: Final[Mapping[str, tuple[str | Callable[[Path], str], Callable[[Path], ob
     INDEX_FILE: (INDEX_FILE, lambda home: Index.load(home, Bounds(str(home)))),
     "plan": ("plan", lambda home: plan_file.load(home / "plan", home / "repository")),
     "release": ("release", lambda home: encoding.decode((home / "release").read_bytes())),
-    "events": ("events", lambda home: list(encoding.decode_events((home / "events").read_bytes()))),
+    "events": ("events", lambda home: list(encoding.decode_events((home / "events").read_bytes().split(b"\n")))),
     "kubeconfig": ("config", _kubeconfig),
     "terraform.tfstate": ("terraform.tfstate", _state),
     "run.json": (lambda home: Folder(home).run.name, _workspace),

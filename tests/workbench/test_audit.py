@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import tracemalloc
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -239,6 +240,38 @@ def test_writers_side_by_side_make_one_chain(tmp_path: Path) -> None:
     assert check.is_intact and check.entries == 80
 
 
+def test_writers_need_not_wait_while_a_trail_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trail = filled(tmp_path)
+    real, waited = audit.follow, list[bool]()
+
+    def slow(lines: Iterable[tuple[str, bytes]], sought: Collection[int]) -> chain.Chain:
+        entry = {"action": "delete", "plan": "p", "target": "x"}
+        writer = threading.Thread(target=lambda: AuditTrail(tmp_path).append(ANN, LATER, **entry), daemon=True)
+        writer.start()
+        writer.join(5)
+        waited.append(writer.is_alive())
+        return real(lines, sought)
+
+    monkeypatch.setattr(audit, "follow", slow)
+    assert (trail.verify().is_intact, trail.verify().entries) == (True, 5), "of what there was when it began"
+    assert waited == [False, False]
+
+
+def test_a_trail_that_is_repaired_while_it_is_verified_is_called_neither_intact_nor_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trail = filled(tmp_path)
+    real = audit.follow
+
+    def set_aside(lines: Iterable[tuple[str, bytes]], sought: Collection[int]) -> chain.Chain:
+        (trail.folder / "2026-01.jsonl").rename(tmp_path / "aside")
+        return real(lines, sought)
+
+    monkeypatch.setattr(audit, "follow", set_aside)
+    with pytest.raises(ReleaseFailure, match="taken away while it was read"):
+        trail.verify()
+
+
 def long_trail(folder: Path, entries: int) -> AuditTrail:
     """As many appends would leave it, without waiting for a disk at each."""
     trail, previous, lines = AuditTrail(folder), chain.FIRST, list[bytes]()
@@ -296,7 +329,8 @@ def test_lines_are_the_same_from_either_end(lines: list[bytes], block: int) -> N
         patch.setattr(audit, "_TAIL_BYTES", block)
         file = Path(folder) / "lines"
         file.write_bytes(b"\n".join(lines))
-        forth = [line.rstrip(b"\n") for _, line in audit._lines(file)]
+        length = audit._Length(file, file.stat().st_ino, file.stat().st_size)
+        forth = [line.rstrip(b"\n") for _, line in audit._lines(length)]
         assert list(audit._lines_back(file)) == forth[::-1]
         patch.setattr(audit, "_MOST_LINE_BYTES", 3 * block)
         back = [each for each in audit._lines_back(file) if len(each) <= 3 * block]

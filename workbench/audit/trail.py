@@ -24,7 +24,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ from kcl.records import dataclass, field
 from kcl.regular import open_regular
 from runtimes.base.documents import load_json
 from workbench.audit.chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
-from workbench.release.files import failure, make_folder
+from workbench.engine.errors import ReleaseFailure
+from workbench.release.files import append_line, failure, make_folder, open_to_append
 
 _FILE = re.compile(r"\d{4}-\d{2}\.jsonl")
 _TAIL_BYTES = 64 * 1024
@@ -146,7 +147,9 @@ class AuditTrail:
         if not self._folder.exists():
             return _check(Chain(), Chain().missed_by(anchors))
         with self._locked() as head:
-            chain, state = self._chain({each.number for each in anchors}), _read_head(head)
+            files, state = self._lengths(), _read_head(head)
+        # what others write from now on comes after these lengths: they need not wait until a long trail is read
+        chain = _chain(files, {each.number for each in anchors})
         if chain.broken:
             return _check(chain, chain.broken)
         if state is None:
@@ -166,7 +169,7 @@ class AuditTrail:
         if check.is_intact:
             return ""
         with self._locked() as head:
-            chain, state = self._chain(), _read_head(head)
+            chain, state = _chain(self._lengths()), _read_head(head)
             if state is None and chain.entries and not chain.broken:
                 done = f"its head was made again from entry {chain.tip[0]}"
                 _write_head(head, *chain.tip)
@@ -198,11 +201,15 @@ class AuditTrail:
         }
         content["hash"] = digest(content)
         line = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        handle = open_to_append(path)
         try:
-            _append(path, line + b"\n")
+            append_line(handle, line + b"\n", path)
+        finally:
+            os.close(handle)
+        try:
             _write_head(head, content["number"], content["hash"])
         except OSError as error:
-            raise failure("cannot be written", path, error) from error
+            raise failure("cannot be written", self._folder / "head", error) from error
         if self._sink is not None:
             self._sink(line)
         return _Tip(content["number"], content["hash"], content=content)
@@ -241,9 +248,16 @@ class AuditTrail:
 
     # --- reading
 
-    def _chain(self, sought: Collection[int] = ()) -> Chain:
-        lines = ((f"{path.name}:{number}", line) for path in self._files() for number, line in _lines(path))
-        return follow(lines, sought)
+    def _lengths(self) -> list[_Length]:
+        """How far each file goes. Held by whoever has the head, it is where the last entry ends."""
+        found: list[_Length] = []
+        for path in self._files():
+            try:
+                status = path.stat()
+            except OSError as error:
+                raise failure("cannot be read", path, error) from error
+            found.append(_Length(path, status.st_ino, status.st_size))
+        return found
 
     def _files(self) -> list[Path]:
         try:
@@ -269,6 +283,15 @@ class AuditTrail:
 
 
 @dataclass(frozen=True, slots=True)
+class _Length:
+    """A file of the trail as it was at one moment: which one lay at its path, and how long it was."""
+
+    path: Path
+    inode: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Tip:
     """The entry that the next one follows. `notes` are entries that have to be written first."""
 
@@ -291,20 +314,40 @@ def _check(chain: Chain, broken: str) -> AuditCheck:
     return AuditCheck(chain.entries, broken, tip, chain.torn, chain.first, chain.more_torn)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines of a file that say something, by their numbers, one at a time; of one that is too long for an
-    entry only the begin. Raises `ReleaseFailure`."""
+def _chain(files: Iterable[_Length], sought: Collection[int] = ()) -> Chain:
+    lines = ((f"{each.path.name}:{number}", line) for each in files for number, line in _lines(each))
+    return follow(lines, sought)
+
+
+def _lines(of: _Length) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of a file that say something, by their numbers, one at a time, as far as it went; of one that is
+    too long for an entry only the begin. Raises `ReleaseFailure`."""
     try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            number = 0
-            while line := file.readline(_MOST_LINE_BYTES):
+        with os.fdopen(open_regular(of.path), "rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_ino != of.inode or found.st_size < of.size:
+                raise _replaced(of.path)
+            number, left = 0, of.size
+            while left > 0 and (line := file.readline(min(_MOST_LINE_BYTES, left))):
                 number, rest = number + 1, line
-                while rest and not rest.endswith(b"\n"):
-                    rest = file.readline(_MOST_LINE_BYTES)
+                left -= len(line)
+                while left > 0 and rest and not rest.endswith(b"\n"):
+                    rest = file.readline(min(_MOST_LINE_BYTES, left))
+                    left -= len(rest)
                 if line.strip():
                     yield number, line
+    except FileNotFoundError:
+        raise _replaced(of.path) from None
     except OSError as error:
-        raise failure("cannot be read", path, error) from error
+        raise failure("cannot be read", of.path, error) from error
+
+
+def _replaced(path: Path) -> ReleaseFailure:
+    return ReleaseFailure(
+        "was cut or taken away while it was read",
+        where=str(path),
+        hint="somebody may have repaired the trail: wb audit --verify again",
+    )
 
 
 def _lines_back(path: Path, most: int | None = None) -> Iterator[bytes]:
@@ -330,25 +373,6 @@ def _lines_back(path: Path, most: int | None = None) -> Iterator[bytes]:
                 yield begun
     except OSError as error:
         raise failure("cannot be read", path, error) from error
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Begins on a line of its own even where a crash left half a line: that one shows in `verify`."""
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        size = os.fstat(handle).st_size
-        torn = size and os.pread(handle, 1, size - 1) != b"\n"
-        data = (b"\n" if torn else b"") + line
-        try:
-            if os.write(handle, data) != len(data):
-                raise OSError(28, "No space left on device")
-            os.fsync(handle)
-        except OSError:
-            with suppress(OSError):
-                os.ftruncate(handle, size)
-            raise
-    finally:
-        os.close(handle)
 
 
 def _read_head(handle: int) -> tuple[int, str] | None:

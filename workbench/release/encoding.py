@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from runtimes.base import Address, ClusterIdentity, InvalidResourceId, ResourceId, RuntimeType, parse_id
@@ -17,6 +17,8 @@ SALT_BYTES: Final = 32
 MOST_RECORD_BYTES: Final = 48_000_000
 """Of a record in a place that others write to as well. A resource takes some 1,000 bytes, as much again once it was
 changed, and what its step ended with."""
+MOST_EVENT_BYTES: Final = 4 * 1024 * 1024
+"""Of a line in the log of an apply: the message of a server may be long, and a file without line ends has no end."""
 _AN_END_BYTES: Final = 400
 _FORMAT = 1
 
@@ -107,12 +109,12 @@ def _ended(event: StepEnd) -> dict[str, Any]:
     }
 
 
-def decode_events(log: bytes) -> Iterator[StepEnd]:
-    """Yields the events of a log up to the first line that is not whole: a crash may have torn the last one.
+def decode_events(log: Iterable[bytes]) -> Iterator[StepEnd]:
+    """Yields the events of the lines of a log up to the first that is not whole: a crash may have torn the last one.
 
     Raises `BrokenRecord` for one that is whole and no event.
     """
-    for line in log.split(b"\n"):
+    for line in log:
         checksum, _, text = line.partition(b" ")
         if not text or hashlib.sha256(text).hexdigest()[:16].encode() != checksum:
             return

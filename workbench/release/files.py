@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from kcl import whole_file
+from kcl.regular import open_regular
 from workbench.engine.errors import ReleaseFailure
+
+_TAIL_BYTES: Final = 64 * 1024
 
 
 def make_folder(folder: Path) -> None:
@@ -28,14 +33,29 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise failure("cannot be written", path, error) from error
 
 
+def open_to_append(path: Path) -> int:
+    """Opens a file for `append_line`, making it (0600) if there is none; raises `ReleaseFailure`. To be closed."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except OSError as error:
+        raise failure("cannot be opened", path, error) from error
+
+
 def append_line(handle: int, line: bytes, path: Path) -> None:
-    """Adds a line to a file open for appending: on disk when this returns, or not there; raises `ReleaseFailure`."""
+    """Adds a line to a file that `open_to_append` opened: on disk when this returns, or not there at all.
+
+    It begins on a line of its own even where a crash left half a line before it. Raises `ReleaseFailure`.
+    """
     size = -1
     try:
         size = os.fstat(handle).st_size
-        if os.write(handle, line) != len(line):
+        is_torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        data = (b"\n" if is_torn else b"") + line
+        if os.write(handle, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(handle)
+        if not size:
+            whole_file.sync_folder(path.parent)  # the name of a new file has to outlive a power failure as well
     except OSError as error:
         if size >= 0:
             with suppress(OSError):  # half a line in the middle would make the whole file unreadable
@@ -44,12 +64,30 @@ def append_line(handle: int, line: bytes, path: Path) -> None:
 
 
 def end_torn_line(handle: int) -> None:
-    """Cuts what a crash left of the last line: it was never reported to anybody."""
-    size = os.fstat(handle).st_size
-    data = os.pread(handle, size, 0)
-    whole = data.rfind(b"\n") + 1
+    """Cuts what a crash left of the last line: it was never reported to anybody. Raises `OSError`."""
+    size = whole = os.fstat(handle).st_size
+    while whole:
+        start = max(0, whole - _TAIL_BYTES)
+        end = os.pread(handle, whole - start, start).rfind(b"\n") + 1
+        if end:
+            whole = start + end
+            break
+        whole = start
     if whole != size:
         os.ftruncate(handle, whole)
+
+
+def lines(path: Path, most_bytes: int) -> Iterator[bytes]:
+    """Yields the lines of a file one at a time, without their ends; of one longer than `most_bytes` only its begin.
+
+    Raises `OSError`, as `open_regular`.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        while line := file.readline(most_bytes):
+            rest = line
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(most_bytes)
+            yield line.removesuffix(b"\n")
 
 
 def failure(what: str, path: Path, error: OSError) -> ReleaseFailure:

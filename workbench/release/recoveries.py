@@ -20,7 +20,7 @@ from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.recovery.ledger import Ledger, RunBegan, decode_run, decode_step, encode_run, encode_step, merged
 from workbench.engine.recovery.values import StepResult
-from workbench.release.files import append_line, end_torn_line, failure, make_folder
+from workbench.release.files import append_line, end_torn_line, failure, make_folder, open_to_append
 from workbench.release.store import repository_name
 
 _ID = re.compile(r"[0-9a-f]{8,64}")
@@ -67,16 +67,18 @@ class RecoveryStore:
         """Opens the ledger for a run; raises `Locked` while another run of the same incident goes on."""
         path = self._path(incident)
         make_folder(path.parent)
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise failure("cannot be written", path, error) from error
+        handle = open_to_append(path)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise Locked("another run of this incident", where=str(path)) from None
-            end_torn_line(handle)
+            except OSError as error:
+                raise failure("cannot be locked", path, error) from error
+            try:
+                end_torn_line(handle)
+            except OSError as error:
+                raise failure("cannot be written", path, error) from error
             yield RecoveryFile(handle, path)
         finally:
             os.close(handle)

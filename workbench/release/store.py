@@ -27,11 +27,11 @@ from runtimes.base import ClusterIdentity
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
-from workbench.engine.release import Folding, Phase, Release, fold
+from workbench.engine.release import Folding, Phase, Release
 from workbench.project import StackPath
 from workbench.release import checkouts
-from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
-from workbench.release.files import failure, make_folder, write_atomically
+from workbench.release.encoding import MOST_EVENT_BYTES, BrokenRecord, decode, decode_events, encode, encode_event
+from workbench.release.files import append_line, failure, lines, make_folder, open_to_append, write_atomically
 from workbench.release.lock import Lock
 
 _RECORD = re.compile(r"([1-9]\d*)\.json")
@@ -198,16 +198,14 @@ class ReleaseJournal:
     def _append(self, event: Event) -> None:
         self._lock.verify()
         try:
-            handle = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            handle = open_to_append(self._log)
             try:
-                with os.fdopen(handle, "ab", closefd=False) as file:
-                    file.write(encode_event(event))
-                os.fsync(handle)
+                append_line(handle, encode_event(event), self._log)
             finally:
                 os.close(handle)
-        except OSError as error:
-            self._is_whole_due = True  # half a line may stand there now
-            raise failure("cannot be written", self._log, error) from error
+        except ReleaseFailure:
+            self._is_whole_due = True  # it is not in the log, so the record has to say it
+            raise
 
     def _write_whole(self) -> None:
         self._is_whole_due = True
@@ -229,11 +227,13 @@ def read_record(path: Path) -> Release:
     release = _decoded(read_regular(path))
     if release.phase is not Phase.APPLYING:
         return release
+    folding = Folding(release)
     try:
-        log = read_regular(path.with_suffix(".log"))
+        for event in decode_events(lines(path.with_suffix(".log"), MOST_EVENT_BYTES)):
+            folding.take(event)
     except FileNotFoundError:
         return release
-    return fold(release, *decode_events(log))
+    return folding.release
 
 
 def record_of(stack: StackPath, path: Path) -> Release:

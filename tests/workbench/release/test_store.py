@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import stat
+import tracemalloc
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,8 +22,8 @@ from workbench.engine.events import Action, ApplyFinished, Event, Outcome, StepF
 from workbench.engine.masking import Seal
 from workbench.engine.release import Folding, Phase, Release, ReleasedResource, StepEnd, StepState, fold
 from workbench.project import ProjectName, StackName, StackPath
-from workbench.release import ReleaseStore
-from workbench.release.encoding import BrokenRecord, decode, encode
+from workbench.release import ReleaseStore, files
+from workbench.release.encoding import MOST_EVENT_BYTES, BrokenRecord, decode, encode
 
 A = Address("hz", KubernetesId("v1", "ConfigMap", "shop", "a"))
 B = Address("hz", KubernetesId("apps/v1", "Deployment", "shop", "b"))
@@ -250,6 +251,41 @@ def test_a_crash_at_any_byte_of_the_log_loses_at_most_the_step_being_written(sto
     log.write_bytes(whole)  # the crash came between writing the record and removing the log
     assert store.latest(STACK) == journal.release
     lock.release()
+
+
+def test_a_log_without_line_ends_is_not_held_to_find_out_that_it_says_nothing(store: ReleaseStore) -> None:
+    lock = store.lock(STACK, user="ann", host="box")
+    journal = store.journal(STACK, release(), lock)
+    journal.record(StepFinished(EPOCH, A, Action.CREATE, 0.1, "uid-a"))
+    length = 12 * MOST_EVENT_BYTES
+    with (store.folder(STACK) / "1.log").open("r+b") as log:
+        log.truncate(length)
+    tracemalloc.start()
+    try:
+        assert store.latest(STACK) == journal.release
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < length / 2
+    lock.release()
+
+
+@pytest.mark.parametrize("end", [b"", b"x" * 9, b"x" * 40])
+def test_half_a_line_is_cut_however_long_it_is_and_half_one_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    monkeypatch.setattr(files, "_TAIL_BYTES", 8)
+    path = tmp_path / "lines"
+    for begin in (b"", b"one\n", b"one\ntwo\n"):
+        path.write_bytes(begin + end)
+        handle = files.open_to_append(path)
+        files.append_line(handle, b"last\n", path)
+        assert path.read_bytes() == begin + end + (b"\n" if end else b"") + b"last\n"
+        path.write_bytes(begin + end)
+        files.end_torn_line(handle)
+        os.close(handle)
+        assert path.read_bytes() == begin
+        assert list(files.lines(path, 2)) == [each[:2] for each in begin.split(b"\n") if each]
 
 
 def test_a_revision_is_never_written_over(store: ReleaseStore) -> None:
