@@ -3,9 +3,9 @@
 Stalled and Reconciling are kstatus' own conditions, and Ready is the custom of most operators
 (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions). Those that
 have none say by other conditions what is wrong or missing (`polarity`), or without any (`reported`). A kind that keeps
-an observedGeneration is not judged by a status of an older one. Where a kind keeps a status and a new object has none,
-its controller has not looked at it yet, or there is none; where there is nothing to go by, the object is what it should
-be.
+an observedGeneration is not judged by a status of an older one, nor one that says otherwise what it looked at
+(`inputs`). Where a kind keeps a status and a new object has none, its controller has not looked at it yet, or there is
+none; where there is nothing to go by, the object is what it should be.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from runtimes.kubernetes.health import polarity, reported
+from runtimes.base import Status
+from runtimes.kubernetes.health import inputs, polarity, reported
 from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
 from runtimes.kubernetes.objects import Object, Objects, condition, created, is_true, mappings, metadata, status
 
@@ -23,6 +24,12 @@ REPORTED_SECONDS = 10.0
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if not _is_observed(live):
         return unobserved(live)
+    verdict = _by_status(live, objects, now)
+    # who says that it is well may speak of what it was before
+    return (inputs.assess(live, now) or verdict) if verdict.health.status is Status.CURRENT else verdict
+
+
+def _by_status(live: Object, objects: Objects, now: datetime) -> Verdict:
     stalled, reconciling, ready = (condition(live, type_) for type_ in ("Stalled", "Reconciling", "Ready"))
     if is_true(stalled) and not _is_older(stalled, live):
         return _by(polarity.Says.FAILED, stalled)
