@@ -242,7 +242,7 @@ def test_writers_side_by_side_make_one_chain(tmp_path: Path) -> None:
 
 def test_writers_need_not_wait_while_a_trail_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trail = filled(tmp_path)
-    real, waited = audit.follow, list[bool]()
+    real, waited = chain.follow, list[bool]()
 
     def slow(lines: Iterable[tuple[str, bytes]], sought: Collection[int]) -> chain.Chain:
         entry = {"action": "delete", "plan": "p", "target": "x"}
@@ -261,7 +261,7 @@ def test_a_trail_that_is_repaired_while_it_is_verified_is_called_neither_intact_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trail = filled(tmp_path)
-    real = audit.follow
+    real = chain.follow
 
     def set_aside(lines: Iterable[tuple[str, bytes]], sought: Collection[int]) -> chain.Chain:
         (trail.folder / "2026-01.jsonl").rename(tmp_path / "aside")

@@ -86,11 +86,12 @@ def _application(live: Object, _: datetime) -> Verdict | None:
     if not compared:
         return None
     wanted = spec(live)
+    pairs: list[tuple[str, Object, Object]]
     if sources := mappings(wanted.get("sources")):  # which count for more than a source beside them
-        seen = mappings(compared.get("sources"))
-        if len(seen) != len(sources):
-            return _compared_otherwise("sources", len(seen), len(sources), is_quoted=True)
-        pairs = [(f"sources[{number}]", *pair) for number, pair in enumerate(zip(seen, sources, strict=True))]
+        had = mappings(compared.get("sources"))
+        if len(had) != len(sources):
+            return _compared_otherwise("sources", len(had), len(sources), is_quoted=True)
+        pairs = [(f"sources[{number}]", *pair) for number, pair in enumerate(zip(had, sources, strict=True))]
     else:
         pairs = [("source", mapping(compared.get("source")), mapping(wanted.get("source")))]
     pairs.append(("destination", mapping(compared.get("destination")), mapping(wanted.get("destination"))))
