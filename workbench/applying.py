@@ -21,6 +21,7 @@ from workbench.engine.scrubbing import scrubbed
 from workbench.release.contract import HeldLock
 from workbench.release.lock import renewing
 from workbench.release.shared import ReleasePlaces, Releases
+from workbench.words import bounded
 
 
 @asynccontextmanager
@@ -71,6 +72,7 @@ async def applying(
             rolled_back_to=0 if plan.left_out else plan.rolls_back_to,
             reason=scrubbed(reason, plan.spec.secrets, plan.spec.rules),
             rollout=rollout,
+            gaps=scrubbed(bounded([*map(str, plan.gaps)]), plan.spec.secrets, plan.spec.rules),
             part=scrubbed(plan.part.said, plan.spec.secrets, plan.spec.rules) if plan.left_out and plan.part else "",
         )
         with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:

@@ -83,6 +83,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                         "rolledBackTo": each.rolled_back_to or None,
                         "reason": each.reason,
                         "rollout": each.rollout or None,
+                        "gaps": [*each.gaps],
                         "part": each.part or None,
                         "identities": clusters.document(each.clusters),
                         "resources": [

@@ -116,7 +116,9 @@ class Release:
     keyed by a file of the machine that made it. `rolled_back_to` is the revision whose resources it gave the stack
     again, 0 for one that followed a configuration; `reason` is why it was made, where somebody said so. `rollout` is
     the id of the rollout that it is a batch of, empty for none. `part` says what was chosen of its plan, empty for all.
-    `events` are how its steps ended, in that order; empty in records of older versions.
+    `gaps` are what its plan could say nothing about, such as kinds that could not be listed: that all of it is as
+    configured after it is not claimed. `events` are how its steps ended, in that order. Both are empty in records of
+    older versions.
     """
 
     stack: str
@@ -136,6 +138,7 @@ class Release:
     reason: str = ""
     rollout: str = ""
     part: str = ""
+    gaps: tuple[str, ...] = ()
     events: tuple[StepEnd, ...] = field(default=(), repr=False)
 
     def count(self, state: StepState) -> int:
@@ -166,6 +169,7 @@ def begin(
     reason: str = "",
     rollout: str = "",
     part: str = "",
+    gaps: tuple[str, ...] = (),
 ) -> Release:
     """Returns the release as it stands before the first write: with everything it intends.
 
@@ -183,7 +187,7 @@ def begin(
     kept = {name: each for name, each in named.items() if name in used or name in clusters}
     return Release(
         stack, revision, Phase.APPLYING, plan, user, host, now, None, resources, clusters=kept,
-        rolled_back_to=rolled_back_to, reason=reason, rollout=rollout, part=part,
+        rolled_back_to=rolled_back_to, reason=reason, rollout=rollout, part=part, gaps=gaps,
     )  # fmt: skip
 
 

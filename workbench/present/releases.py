@@ -28,7 +28,8 @@ def note(release: Release) -> str:
     returned = f"rolled back to #{release.rolled_back_to}" if release.rolled_back_to else ""
     rollout = f"part of {release.rollout}" if release.rollout else ""
     part = f"a part ({release.part})" if release.part else ""
-    return ": ".join(each for each in (returned, rollout, part, release.reason) if each)
+    gaps = "with gaps" if release.gaps else ""
+    return ": ".join(each for each in (returned, rollout, part, gaps, release.reason) if each)
 
 
 def rows(releases: Sequence[Release], recorded: Sequence[int], glyphs: Glyphs, now: datetime) -> tuple[Row, ...]:
@@ -71,6 +72,8 @@ def about_lines(release: Release, glyphs: Glyphs) -> Iterator[Line]:
     )
     if said := note(release):
         yield line(said)
+    for gap in release.gaps:
+        yield line(Span(f"{glyphs.unknown} left out of its plan: {gap}", Tone.WARN))
     yield from clusters.lines(release.clusters)
     failed = [each for each in release.resources.values() if each.error]
     for each in (*failed, *(one for one in release.resources.values() if not one.error)):

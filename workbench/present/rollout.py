@@ -120,10 +120,10 @@ def event_lines(event: RolloutEvent, stages: Iterable[Stage], glyphs: Glyphs) ->
         case BatchBegan(stage=stage, batch=batch):
             of = named[stage].batches
             yield line(Span(f"{stage}: batch {batch + 1} of {len(of)}", Tone.STRONG), f"  {batch_text(of[batch])}")
-        case BatchReady(stage=stage, batch=batch):
-            yield line(
-                Span(f"{glyphs.good} {stage}: batch {batch + 1} of {len(named[stage].batches)} is ready", Tone.GOOD)
-            )
+        case BatchReady(stage=stage, batch=batch, notes=notes):
+            said = f"{glyphs.good} {stage}: batch {batch + 1} of {len(named[stage].batches)} is ready"
+            but = Span(f"  {glyphs.finding} with notes" if notes else "", Tone.WARN)
+            yield line(Span(said, Tone.GOOD), but)
         case Halted(stage=stage, batch=batch, target=target, why=why, hint=hint):
             where = f" ({target})" if target is not None else ""
             yield line(Span(f"{glyphs.bad} halted in {stage or 'the end'}, batch {batch + 1}{where}", Tone.BAD))
@@ -224,6 +224,8 @@ def progress_lines(shown: Shown, glyphs: Glyphs) -> Iterator[Line]:
             else:
                 sign = Span("  ")
             yield line("    ", sign, Span(f"{index + 1:>3} ", Tone.MUTED), batch_text(batch))
+            notes = at.notes.get(key, ()) if key in at.ready else ()
+            yield from (line("          ", Span(f"{glyphs.finding} {each}", Tone.WARN)) for each in notes)
         if stage.name in at.approved:
             yield line(Span(f"        approved by {at.approved[stage.name].user}", Tone.MUTED))
     if at.began.left_out:
@@ -271,9 +273,15 @@ def row(shown: Shown) -> Row:
         line(f"{at.began.user}@{at.began.host}"),
         line(f"{at.began.at:%Y-%m-%d %H:%M:%S}"),
         line(shown.heard),
-        line(at.halted.why if at.halted is not None and at.phase is Phase.HALTED else at.began.reason),
+        line(at.halted.why if at.halted is not None and at.phase is Phase.HALTED else noted(at)),
     )
     return Row(at.began.id, cells)
+
+
+def noted(at: Progress) -> str:
+    """Returns why it is made, after that there is more to say of what is ready: `ready with notes: INC-7`."""
+    notes = "ready with notes" if any(at.notes.values()) else ""
+    return ": ".join(each for each in (notes, at.began.reason) if each)
 
 
 def document(shown: Shown) -> Mapping[str, Any]:
@@ -306,6 +314,7 @@ def document(shown: Shown) -> Mapping[str, Any]:
                 "batches": [
                     {
                         "state": _batch_state(at, stage.name, number),
+                        "notes": [*at.notes.get((stage.name, number), ())],
                         "targets": [
                             {"stack": each.stack, "cluster": each.cluster, "component": each.component or None}
                             for each in batch

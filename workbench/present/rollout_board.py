@@ -9,7 +9,7 @@ from types import MappingProxyType
 from workbench.engine.rollout.progress import Phase
 from workbench.present import durations
 from workbench.present.glyphs import Glyphs
-from workbench.present.rollout import Shown, phase_span
+from workbench.present.rollout import Shown, noted, phase_span
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.release.rollout_listing import RolloutListing
@@ -54,7 +54,7 @@ def _row(shown: Shown, glyphs: Glyphs, labels: Mapping[str, Mapping[str, str]]) 
     at = shown.at
     age = durations.coarse((shown.now - at.began.at).total_seconds())
     halted = at.halted if at.phase is Phase.HALTED else None
-    why = Span(f"{glyphs.bad} {halted.why}", Tone.BAD) if halted is not None else Span(at.began.reason, Tone.MUTED)
+    why = Span(f"{glyphs.bad} {halted.why}", Tone.BAD) if halted is not None else Span(noted(at), Tone.MUTED)
     cells = (
         line(at.began.id),
         line(phase_span(at, is_running=shown.is_running)),

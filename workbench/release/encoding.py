@@ -46,6 +46,7 @@ def encode(release: Release, *, indent: int | None = 1) -> bytes:
         **({"reason": release.reason} if release.reason else {}),
         **({"rollout": release.rollout} if release.rollout else {}),
         **({"part": release.part} if release.part else {}),
+        **({"gaps": [*release.gaps]} if release.gaps else {}),
         **({"events": [_ended(each) for each in release.events]} if release.events else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
@@ -188,6 +189,7 @@ def _release(content: dict[str, Any]) -> Release:
         reason=str(content.get("reason", "")),
         rollout=str(content.get("rollout", "")),
         part=str(content.get("part", "")),
+        gaps=tuple(map(str, content.get("gaps", ()))),
         events=tuple(_event(each) for each in content.get("events", ())),
     )
 

@@ -15,6 +15,7 @@ from tests.workbench.session.machines import NAMESPACE, Machines, apply, machine
 from workbench.engine.errors import Locked, Refused, ReleaseFailure, StalePlan
 from workbench.engine.events import Action, ApplyFinished, Outcome, StepFinished
 from workbench.engine.release import Phase
+from workbench.present.releases import note
 from workbench.release.contract import NotAllowed
 
 FRONT = Address("hz", KubernetesId("v1", "ConfigMap", "web-dev", "front"))
@@ -204,6 +205,10 @@ async def test_a_stack_that_went_elsewhere_before_is_found_there(fleet: Machines
     fleet.edit("ben", "clusters.yaml", '["*/dev"], clusters: [hz]', '["*/dev"], clusters: [sh]')
     plan = await ben.plan(ben.select("web/dev"))
     assert plan.prior == 1 and any(each.place == "hz" and each.exists for each in plan.gaps)
+    await released(ben, ben.select("web/dev"))
+    latest = (await ben.history(ben.select("web/dev"))).latest
+    assert latest is not None and any(each.startswith("hz: ") for each in latest.gaps), "whoever reads it later is told"
+    assert note(latest) == "with gaps"
 
 
 async def test_a_stack_that_moves_away_and_back_is_known_by_its_last_release(fleet: Machines) -> None:

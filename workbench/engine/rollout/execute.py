@@ -52,6 +52,7 @@ from workbench.engine.stack_order import givers
 from workbench.engine.status import ResourceStatus, StatusTree
 from workbench.engine.tasks import EventStream, running
 from workbench.project import WorkbenchError
+from workbench.words import bounded
 
 _AT_ONCE = 4
 """Stacks that are planned, or applied, at a time."""
@@ -286,12 +287,12 @@ class _Run:
     async def _batch(self, at: Progress, following: Next) -> None:
         stage = following.stage
         await self._add(BatchBegan(self._now(), stage.name, following.number, self._user, self._host))
-        todo = list(following.targets)
+        todo, notes = list(following.targets), list[str]()
         while todo:
             room = await self._room(at, stage, todo)
             group, todo = todo[:room], todo[room:]
-            await self._group(at, following, group, is_end=not todo)
-        await self._add(BatchReady(self._now(), stage.name, following.number))
+            notes += await self._group(at, following, group, is_end=not todo)
+        await self._add(BatchReady(self._now(), stage.name, following.number, bounded(notes)))
 
     async def _room(self, at: Progress, stage: Stage, todo: Sequence[Target]) -> int:
         """Returns how many targets may be changed at once now; halts where none may."""
@@ -335,8 +336,8 @@ class _Run:
                 if not found or not (is_new or all(each.health.status is Status.CURRENT for each in found)):
                     yield target
 
-    async def _group(self, at: Progress, following: Next, targets: Sequence[Target], *, is_end: bool) -> None:
-        """Applies to these targets, and waits until they are ready."""
+    async def _group(self, at: Progress, following: Next, targets: Sequence[Target], *, is_end: bool) -> list[str]:
+        """Applies to these targets, waits until they are ready, and returns what that leaves out."""
         own = by_stack(targets)
         plans = await self._planned(at, own, again=True)
         for plan in plans.values():
@@ -370,7 +371,10 @@ class _Run:
             raise failed[0]
         if self._stop.is_set():
             raise _Stopped
-        await self._ready(plans, own, following.stage.timeout_seconds, 0.0)
+        notes = await self._ready(plans, own, following.stage.timeout_seconds, 0.0)
+        for each in notes:
+            self._send.send_nowait(each)
+        return [f"{each.stack}: {each.address.in_words}: {each.message}" for each in notes]
 
     async def _apply(self, following: Next, part: Plan) -> None:
         finished: ApplyFinished | None = None
@@ -408,8 +412,11 @@ class _Run:
         targets: Mapping[str, Sequence[Target]],
         timeout_seconds: float,
         hold_seconds: float,
-    ) -> None:
-        """Returns once all of these targets were ready for so long without a break; halts where they are not."""
+    ) -> list[ReadyBut]:
+        """Returns once all of these targets were ready for so long without a break, and what that leaves out.
+
+        Halts where they are not.
+        """
         health = Health(
             {stack: self._watching(plans[stack], own) for stack, own in targets.items()},
             lambda trees: self._send.send_nowait(Picture(self._now(), dict(trees))),
@@ -427,9 +434,7 @@ class _Run:
             change = plans[found.stack].by_address().get(found.address) if found.address else None
             where = target_of(found.stack, change) if change is not None else None
             raise _Halt(found.why, f"wb watch {found.stack}", where)
-        if not hold_seconds:
-            for stack, each in health.qualified():
-                self._send.send_nowait(ReadyBut(self._now(), stack, each.address, each.health.message))
+        return [ReadyBut(self._now(), stack, each.address, each.health.message) for stack, each in health.qualified()]
 
     def _watching(self, plan: Plan, targets: Sequence[Target]) -> Watching:
         return lambda: self._stacks.watch(plan, watched(plan, targets))

@@ -58,6 +58,8 @@ class Next:
 class Progress:
     """`ready` are the batches that ended well, `approved` who approved which stage.
 
+    `notes` say of a batch that is ready what that leaves out.
+
     `revisions` are the releases that it made, by stack; `returned` those of them that have again what they had before.
     `running` is the batch that was begun and did not end.
     """
@@ -65,6 +67,7 @@ class Progress:
     began: Began
     phase: Phase = Phase.OPEN
     ready: frozenset[tuple[str, int]] = frozenset()
+    notes: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     running: tuple[str, int] | None = None
     approved: Mapping[str, Asked] = field(default_factory=dict)
     revisions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -150,8 +153,9 @@ def _fold(found: Progress, record: Record) -> Progress:
             of_stack = tuple(dict.fromkeys((*found.revisions.get(stack, ()), revision)))
             others = {name: each for name, each in found.revisions.items() if name != stack}
             return replace(found, revisions={**others, stack: of_stack}, returned=found.returned - {stack})
-        case BatchReady(stage=stage, batch=batch):
-            return replace(found, ready=found.ready | {(stage, batch)}, running=None)
+        case BatchReady(stage=stage, batch=batch, notes=notes):
+            said = {**found.notes, (stage, batch): notes}
+            return replace(found, ready=found.ready | {(stage, batch)}, notes=said, running=None)
         case Halted():
             return replace(found, phase=Phase.HALTED, halted=record)
         case Interrupted():

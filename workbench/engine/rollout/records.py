@@ -45,7 +45,9 @@ def encode(record: Record) -> Mapping[str, Any]:
             return {**at, **_plain(record, "stage", "batch", "user", "host")}
         case Applied():
             return {**at, **_plain(record, "stage", "batch", "stack", "revision", "outcome")}
-        case BatchReady() | Interrupted():
+        case BatchReady(notes=notes):
+            return {**at, **_plain(record, "stage", "batch"), **({"notes": [*notes]} if notes else {})}
+        case Interrupted():
             return {**at, **_plain(record, "stage", "batch")}
         case Halted(target=target):
             where = _target(target) if target is not None else None
@@ -119,7 +121,9 @@ _DECODERS: Final[Mapping[str, Callable[[datetime, Mapping[str, Any]], Record]]] 
         _count(said["revision"]),
         _text(said["outcome"]),
     ),
-    "BatchReady": lambda at, said: BatchReady(at, _text(said["stage"]), _count(said["batch"])),
+    "BatchReady": lambda at, said: BatchReady(
+        at, _text(said["stage"]), _count(said["batch"]), tuple(map(_text, said.get("notes", ())))
+    ),
     "Interrupted": lambda at, said: Interrupted(at, _text(said["stage"]), _count(said["batch"])),
     "Halted": _halted,
     "Waits": lambda at, said: Waits(at, _text(said["stage"])),

@@ -95,11 +95,16 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class BatchReady:
-    """All of a batch was applied, and everything of it is ready."""
+    """All of a batch was applied, and everything of it is ready; `notes` say what that leaves out.
+
+    Such as that no pod was replaced yet. Of many the first are recorded, and the last says how many there are besides.
+    Older versions recorded none.
+    """
 
     at: datetime
     stage: str
     batch: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from workbench.engine.rollout.execute import Picture, ReadyBut, RolloutEvent, St
 from workbench.engine.rollout.progress import Phase, Progress
 from workbench.engine.rollout.values import Ask, BatchReady
 from workbench.present.glyphs import UNICODE
-from workbench.present.rollout import event_lines
+from workbench.present.rollout import Shown, event_lines, progress_lines
 from workbench.session import Session
 
 CLUSTERS = ("east", "west", "north", "south")
@@ -159,6 +159,10 @@ async def test_a_batch_that_is_ready_says_what_that_leaves_out(world: World) -> 
     assert isinstance(events[first - 1], ReadyBut), "it is said before the batch is called ready"
     (text,) = map(str, event_lines(said[0], at.began.stages, UNICODE))
     assert text.startswith("  fleet/prod  ! Deployment") and text.endswith(": " + old.message)
+    assert sum(map(len, at.notes.values())) == TARGETS, "who reads the record later is told as well"
+    known = await opened.find_rollout(id_)
+    shown = [str(each) for each in progress_lines(Shown(known, known.progress.began.at), UNICODE)]
+    assert sum(each.endswith(old.message) and each.startswith("          ! fleet/prod: ") for each in shown) == TARGETS
 
 
 async def test_wherever_it_fails_it_halts_there_and_going_back_gives_all_again(tmp_path: Path) -> None:

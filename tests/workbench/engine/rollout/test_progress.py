@@ -142,6 +142,7 @@ RECORDS: tuple[Record, ...] = (
     BatchBegan(NOW, "gray", 1, "ops", "box"),
     Applied(NOW, "gray", 1, "shop/prod", 7, "partial"),
     BatchReady(NOW, "gray", 1),
+    BatchReady(NOW, "gray", 0, ("shop/prod: Set shop/web in hz: 0 of 2 with the present template",)),
     Halted(NOW, "gray", 1, None, "why", "hint"),
     Halted(NOW, "gray", 1, WEB, "why"),
     Interrupted(NOW, "gray", 0),
