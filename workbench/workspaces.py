@@ -12,12 +12,13 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.project import TERRAFORM_PLACE, ProjectError, Stack, StackPath, provider_lock
 from workbench.release.checkouts import state_resources
 from workbench.settings import Settings
 from workbench.trust import Trust
+from workbench.words import few
 
 if TYPE_CHECKING:
     from runtimes.base import FieldPath, ResourceId, Runtime, Workspace
@@ -84,9 +85,32 @@ class Workspaces:
             said = self._trust.refusal("terraform was not started, so the Terraform resources are not compared")
             raise Misconfigured(said, target=TERRAFORM_PLACE, hint=self._trust.lifting)
         if stack.path not in self._open:
+            self._refuse_shared(stack)
             opened = await self._connect(stack)
             self._open.setdefault(stack.path, opened)
         return self._open[stack.path]
+
+    def _refuse_shared(self, stack: Stack) -> None:
+        """Raises `Misconfigured` where another stack names the very same place for its state, as all of a project do
+        whose project.yaml names one with a key: each would delete what the other has."""
+        from runtimes.base import Misconfigured
+        from workbench.project.discovery import discover
+
+        backend = stack.terraform.backend
+        if backend is None or _is_own(backend):
+            return
+        others = [
+            str(each.path)
+            for each in discover(self._trust.root).stacks()
+            if each.path != stack.path and each.terraform.backend == backend
+        ]
+        if others:
+            raise Misconfigured(
+                f"its Terraform backend is that of {few(others, 3)} as well: in one state each would delete what the "
+                "other has, so it was not contacted",
+                target=TERRAFORM_PLACE,
+                hint="name a key (a path, a prefix) of its own for each, in its stack.yaml",
+            )
 
     def unrecorded(self, stack: Stack, compiled: Spec | None, known: Collection[str]) -> Iterator[Gap]:
         """Yields what may be there though no release (`known`: the places of all of them) and no state here knows it.
@@ -155,6 +179,13 @@ class Workspaces:
         if not isinstance(runtime, Workspace):
             raise Misconfigured("has no workspace", target=TERRAFORM_PLACE)
         return runtime
+
+
+def _is_own(backend: Mapping[str, Any]) -> bool:
+    """Whether the same settings are another place for each stack: a path seen from its working folder, or settings
+    that are all in the environment."""
+    config = backend.get("config") or {}
+    return not config or (backend.get("type") == "local" and not Path(str(config.get("path") or "")).is_absolute())
 
 
 def _lock(stack: Stack, root: Path) -> str:

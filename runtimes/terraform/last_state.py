@@ -46,7 +46,8 @@ class Condition(StrEnum):
     """What a state is against the one seen last. `WHOLE`: that one or a later one.
 
     `NOTHING`: no file, or an empty one. `OLDER`: of a serial before, or of the same with resources gone.
-    `FOREIGN`: another workspace's, or begun again.
+    `FOREIGN`: another workspace's, or begun again. `DIVERGED`: the same state in another place, without all that it had
+    where it was read last. A move that was broken off leaves it in both, and each may have gone on by itself.
     """
 
     WHOLE = "whole"
@@ -54,10 +55,14 @@ class Condition(StrEnum):
     UNREADABLE = "unreadable"
     OLDER = "older"
     FOREIGN = "foreign"
+    DIVERGED = "another copy than the one that was read last"
 
 
-def condition(state: State | None, seen: LastState | None) -> Condition:
-    """`state` is None where it can't be read. What was never seen can't be told to be older or foreign."""
+def condition(state: State | None, seen: LastState | None, place: str = "") -> Condition:
+    """`state` is None where it can't be read. What was never seen can't be told to be older or foreign.
+
+    `place` is where it was read, as far as that counts: elsewhere, what is gone is not taken for deleted in good order.
+    """
     if state is None:
         return Condition.UNREADABLE
     if not state.lineage and not state.resources:
@@ -66,8 +71,16 @@ def condition(state: State | None, seen: LastState | None) -> Condition:
         return Condition.WHOLE
     if state.lineage != seen.lineage:
         return Condition.FOREIGN
-    is_edited = state.serial == seen.serial and not seen.resources.keys() <= state.resources.keys()
-    return Condition.OLDER if state.serial < seen.serial or is_edited else Condition.WHOLE
+    lacks = not seen.resources.keys() <= state.resources.keys()
+    if state.serial < seen.serial or (state.serial == seen.serial and lacks):
+        return Condition.OLDER
+    return Condition.DIVERGED if lacks and is_elsewhere(seen, place) else Condition.WHOLE
+
+
+def is_elsewhere(seen: LastState, place: str) -> bool:
+    """Whether a state was read in another place the last time, as far as that was written down."""
+    # older versions wrote down the type of a backend alone
+    return bool(seen.place and place and not f"{place} ".startswith(f"{seen.place} "))
 
 
 def is_damaged(found: Condition, seen: LastState | None) -> bool:

@@ -50,9 +50,10 @@ class Losses:
         before: LastState | None,
         request: WorkspacePlanRequest,
         moved: Mapping[TerraformId, TerraformId],
+        place: str = "",
     ) -> Losses:
-        """`moved` has for a new id the one before: a state may have either."""
-        was_damaged = last_state.is_damaged(last_state.condition(state, before), before)
+        """`moved` has for a new id the one before: a state may have either. `place` is where it is."""
+        was_damaged = last_state.is_damaged(last_state.condition(state, before, place), before)
         before = before or LastState()
         released = {id_: uid for id_, uid in request.released.items() if isinstance(id_, TerraformId)}
         known = {**released, **(before.resources if was_damaged else {}), **before.missing}

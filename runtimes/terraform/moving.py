@@ -8,6 +8,8 @@ read from the new place, and has to have what it had.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from kcl.records import dataclass, replace
 from kcl.regular import read_regular
+from kcl.secrecy.rules import is_secret_name
 from runtimes.base import (
     Misconfigured,
     PossiblyCreated,
@@ -89,11 +92,31 @@ def where(settings: Settings) -> str:
 
 
 def place(settings: Settings) -> str:
-    """Returns `where` as it is written down: below the working folder, which may be moved, as seen from there."""
+    """Returns `where` as it is written down: below the working folder, which may be moved, as seen from there.
+
+    Of a backend it also tells one bucket from another, by a digest of its settings without what is secret.
+    """
     terraform = Terraform(settings)
-    if terraform.has_local_state and terraform.state_file.is_relative_to(terraform.folder.path):
+    if not terraform.has_local_state:
+        config = (settings.backend or {}).get("config")
+        said = json.dumps(_without_logins(config), sort_keys=True, default=str)
+        return f"{where(settings)} {hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    if terraform.state_file.is_relative_to(terraform.folder.path):
         return str(terraform.state_file.relative_to(terraform.folder.path))
     return where(settings)
+
+
+def _without_logins(config: object) -> object:
+    """Settings of a backend that say where it is: how often it is tried does so as well, and matters little."""
+    match config:
+        case Mapping():
+            return {str(name): _without_logins(each) for name, each in config.items() if not is_secret_name(str(name))}
+        case str() if "://" in config:
+            head, _, rest = config.partition("://")
+            authority, slash, path = rest.partition("/")
+            return f"{head}://{authority.rpartition('@')[2]}{slash}{path}"
+        case _:
+            return config
 
 
 def refuse_elsewhere(terraform: Terraform, settings: Settings) -> None:
@@ -124,7 +147,9 @@ def _former(terraform: Terraform, before: LastState | None) -> str:
     if before is None or not before.lineage:
         return ""
     if before.place:
-        return before.place if before.place.startswith(_BACKEND) else str(terraform.folder.path / before.place)
+        if before.place.startswith(_BACKEND):
+            return " ".join(before.place.split(" ")[:2])
+        return str(terraform.folder.path / before.place)
     match read_json(terraform.folder.path / ".terraform" / "terraform.tfstate"):
         case {"backend": {"type": "local", "config": {"path": str(path)}}}:
             return str(terraform.folder.path / path)
@@ -145,10 +170,12 @@ async def move(terraform: Terraform, settings: Settings, written: Configuration,
             hint="put terraform.backend back as it was and plan, which finds out; then move the state",
         )
     terraform.refuse_untrusted(written)
+    before = last_state.load(folder)
     if terraform.is_initialised(written) and (terraform.has_local_state or await terraform.state()):
         state = _read(await terraform.state(), unreadable)
+        if before is not None and last_state.is_elsewhere(before, place(settings)):
+            _refuse_incomplete(state, _Had.of(None, before), settings, _kept_copy(terraform))
         return StateMove(recorded(state, settings), was_there=True)
-    before = last_state.load(folder)
     had = _Had.of(_own(terraform, unreadable), before)
     there = _read(await _there(terraform, settings), unreadable)
     was_there = _refuse_other(there, had, settings)
@@ -255,6 +282,12 @@ def _keep_copy(terraform: Terraform) -> Path | None:
     return kept
 
 
+def _kept_copy(terraform: Terraform) -> Path | None:
+    """Returns what `_keep_copy` left for the last move."""
+    kept = terraform.folder.state.with_name(terraform.folder.state.name + _MOVED_SUFFIX)
+    return kept if kept.exists() else None
+
+
 def _refuse_incomplete(state: State, had: _Had, settings: Settings, backup: Path | None) -> None:
     if had.is_in(state):
         return
@@ -265,7 +298,8 @@ def _refuse_incomplete(state: State, had: _Had, settings: Settings, backup: Path
     raise RuntimeFailure(
         f"what {where(settings)} has after the move {what}",
         target=settings.place,
-        hint=f"the state as it was is in {backup}" if backup else "the former backend has the state as it was",
+        hint=(f"the state as it was is in {backup}" if backup else "the former backend has the state as it was")
+        + "; the next plan looks for what is missing, takes over what exists, and creates none of it twice",
     )
 
 

@@ -219,7 +219,7 @@ class TerraformWorkspace:
             )
 
     def _refuse_lossy(self, state: State, before: LastState | None) -> None:
-        found = last_state.condition(state, before)
+        found = last_state.condition(state, before, moving.place(self._settings))
         if before is not None and before.resources and last_state.is_damaged(found, before):
             raise RuntimeFailure(
                 f"the state is {found.value}, and had {len(before.resources)} resources when it was last read",
@@ -367,7 +367,8 @@ class TerraformWorkspace:
     def _losses(self, terraform: Terraform, configured: Configured) -> Losses:
         """Raises `RuntimeFailure` where the state knows other objects than were there, which none can put right."""
         before, request = last_state.load(terraform.folder), configured.request
-        found = last_state.condition(configured.prior, before)
+        place = moving.place(self._settings)
+        found = last_state.condition(configured.prior, before, place)
         if before is not None and last_state.is_damaged(found, before) and not request.accepts_lost:
             if outdated := last_state.outdated(configured.prior, before):
                 raise RuntimeFailure(
@@ -376,7 +377,7 @@ class TerraformWorkspace:
                     target=self.place,
                     hint=f"put the newer state back ({self._settings.folder}), or go on without it with --accept-lost",
                 )
-        return Losses.of(configured.prior, before, request, configured.written.moved)
+        return Losses.of(configured.prior, before, request, configured.written.moved, place)
 
     def _accounted(self, terraform: Terraform, attempt: Attempt, losses: Losses, adoptions: Adoption) -> Attempt:
         """Adds to an attempt what became of what the state had lost, and writes down what was seen."""

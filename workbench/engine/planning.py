@@ -408,6 +408,11 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
         match each.address.id:
             case KubernetesId(kind=kind) if kind in _HOLDS_OTHERS:
                 yield f"{each.address.in_words} is deleted with everything in it"
+    known = prior.resources if prior else {}
+    strange = [each for each in pruned if each.address.cluster == diff.workspace and each.address not in known]
+    if strange:
+        what = f"{len(strange)} of the Terraform resources that are deleted"
+        yield f"no release of this stack has {what}: the state may be that of another stack as well"
     if pruned and len(pruned) >= len(owned):
         yield f"everything the stack has is deleted ({counted(len(pruned), 'resource')})"
     elif len(pruned) > MOST_DELETIONS:

@@ -316,6 +316,22 @@ def test_a_state_is_judged_by_lineage_serial_and_what_it_has(
     assert last_state.is_damaged(expected, before) is is_damaged
 
 
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("backend s3 22aa", Condition.DIVERGED),
+        ("terraform.tfstate", Condition.DIVERGED),
+        ("backend s3 11ff", Condition.WHOLE),
+        ("", Condition.WHOLE),
+    ],
+)
+def test_what_is_gone_in_another_place_is_not_taken_for_deleted(place: str, expected: Condition) -> None:
+    seen = LastState("l", 3, {ONE: ""}, place="backend s3 11ff")
+    assert last_state.condition(state("l", 9, TWO), seen, place) is expected
+    assert last_state.condition(state("l", 9, ONE), seen, place) is Condition.WHOLE, "all is there"
+    assert not last_state.is_elsewhere(LastState("l", 3, place="backend s3"), "backend s3 11ff"), "of older versions"
+
+
 def test_what_an_apply_deleted_is_not_put_back() -> None:
     document = {
         "version": 4,

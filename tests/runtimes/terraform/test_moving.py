@@ -71,6 +71,24 @@ async def test_a_state_that_a_colleague_moved_is_taken_as_it_is(place: Place, st
     await all_is_there(runtime(place, store))
 
 
+async def test_what_was_applied_here_after_a_move_that_a_kill_left_in_both_places_is_not_created_again(
+    place: Place, store: Store
+) -> None:
+    """Each of the two states went on by itself: the one that is taken lacks what only the other one has."""
+    await place.apply(bucket("invoices"))
+    half = json.loads(place.folder.state.read_bytes())
+    await place.apply(bucket("invoices"), bucket("reports"))
+    store.state = json.dumps({**half, "serial": half["serial"] + 9}).encode()  # as a colleague goes on with the copy
+    remote, both = runtime(place, store), WorkspacePlanRequest((bucket("invoices"), bucket("reports")))
+    with pytest.raises(RuntimeFailure, match=r"lacks 1 of 2 resources \(.*reports"):
+        await remote.move_state(both)
+    with pytest.raises(RuntimeFailure, match="lacks 1 of 2"):
+        await remote.move_state(both)  # it is not well for having been tried once
+    with pytest.raises(RuntimeFailure, match="another copy than the one that was read last"):
+        await remote.record(both)
+    assert actions(await remote.survey(both))["reports"] is PlannedAction.IMPORT, "it exists already"
+
+
 async def test_a_place_that_fails_or_is_torn_leaves_the_state_where_it_is(place: Place, store: Store) -> None:
     await place.apply(bucket("invoices"))
     store.state = b'{"version": 4, "serial"'

@@ -245,6 +245,43 @@ def test_a_stacks_terraform_options_go_over_its_projects(tmp_path: Path) -> None
     assert (options.required_version, options.lock_timeout_seconds) == (">= 1.9", 60.0)
 
 
+@pytest.mark.parametrize(
+    ("backend", "is_shared"),
+    [
+        ("{type: s3, config: {bucket: states, key: pay}}", True),
+        ("{type: local, config: {path: /srv/pay.tfstate}}", True),
+        ("{type: local, config: {path: pay.tfstate}}", False),
+        ("{type: http}", False),
+    ],
+)
+async def test_stacks_that_name_one_place_for_their_states_are_refused(
+    tmp_path: Path, backend: str, is_shared: bool
+) -> None:
+    """What a project.yaml says holds for all its stacks: each would plan to delete what the other has."""
+    place = Place(
+        shop(tmp_path / "repo", {**FILES, "pay/project.yaml": f"name: pay\nterraform: {{backend: {backend}}}\n"})
+    )
+    async with place.open() as opened:
+        plan = await opened.plan(opened.select("pay/dev"))
+        said = [each.message for each in plan.problems]
+        assert any("that of pay/alone, pay/prod as well" in each for each in said) == is_shared, said
+        assert place.clouds.by_stack.keys() == (set() if is_shared else {"pay/dev"}), "nobody is contacted"
+
+
+async def test_what_no_release_has_and_is_deleted_may_be_anothers(place: Place) -> None:
+    async with place.open() as opened:
+        stack = opened.select("pay/dev")
+        await place.apply(opened, await opened.plan(stack))
+        theirs = place.clouds.by_stack["pay/dev"]
+    place.clouds.by_stack["pay/prod"] = theirs
+    (place.root / "pay/base/base.k").write_text(CLOUD.replace("thing:db", "thing:other").replace('"db"', '"other"'))
+    (place.root / "pay/prod/main.k").write_text("import manifests\n\nmanifests.yaml_stream([db])\n")
+    async with place.open() as opened:
+        plan = await opened.plan(opened.select("pay/prod"))
+    said = "no release of this stack has 1 of the Terraform resources that are deleted"
+    assert plan.summary.delete == 1 and any(said in each for each in plan.confirmation.reasons)
+
+
 async def test_each_stack_has_a_folder_of_its_own_beside_its_releases(tmp_path: Path) -> None:
     root = shop(tmp_path / "repo", FILES)
     settings = Settings(tmp_path / "state", tmp_path / "cache")
