@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ import pytest
 
 from runtimes.base import ClusterIdentity
 from tests.workbench.engine.recovery.fake_cluster import NAMESPACE, FakeCluster
-from workbench.engine.errors import OtherCluster
+from workbench.engine.errors import Locked, OtherCluster
+from workbench.engine.recovery import execute
 from workbench.engine.recovery.document import Host, Limits, Operation, RecoveryDocument
-from workbench.engine.recovery.events import RecoveryFinished
-from workbench.engine.recovery.values import HostState, Recovery, RecoveryReport
+from workbench.engine.recovery.events import RecoveryFinished, RecoveryStepDone
+from workbench.engine.recovery.values import HostState, Recovery, RecoveryReport, StepState
 from workbench.session import Session
 from workbench.settings import Settings
 
@@ -165,6 +166,41 @@ async def test_a_run_at_work_on_another_cluster_does_not_hold_this_one(tmp_path:
         recovery = await session.recovery(document(("hz", ground.ways["hz"])))
         report = await run(session, recovery)
     assert report.count(HostState.RECOVERED) == 2
+
+
+@pytest.mark.parametrize(("behind", "said"), [(0, "for 2 minutes"), (3, "the clock of that machine is ahead")])
+async def test_who_holds_an_incident_by_another_clock_is_said_to(behind: int, said: str, tmp_path: Path) -> None:
+    ground = Ground(tmp_path, {"hz": cluster("hz", HZ)})
+    async with ground.session() as session:
+        recovery = await session.recovery(document(("hz", ground.ways["hz"])))
+        async with session.recover(recovery, confirm=recovery.phrase, dry_run=False) as events:
+            ground.now -= timedelta(hours=behind)
+            async with ground.session("another") as other:
+                theirs = await other.recovery(document(("hz", ground.ways["hz"])))
+                with pytest.raises(Locked) as held:
+                    async with other.recover(theirs, confirm=theirs.phrase, dry_run=False):
+                        pass
+            assert said in held.value.hint and ("which holds it until" in held.value.message) == (behind > 0)
+            async for _ in events:
+                pass
+
+
+async def test_who_slept_for_an_hour_restarts_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock that stands still while a machine sleeps says that hardly any time has passed."""
+    ground = Ground(tmp_path, {"hz": cluster("hz", HZ, pods=3)})
+    slept = 0.0
+    monkeypatch.setattr(execute, "clock", lambda: slept)
+    asked = replace(document(("hz", ground.ways["hz"])), limits=replace(LIMITS, batch=1, deadline_seconds=600))
+    async with ground.session() as session:
+        recovery = await session.recovery(asked)
+        async with session.recover(recovery, confirm=recovery.phrase, dry_run=False) as events:
+            async for event in events:
+                if isinstance(event, RecoveryStepDone):
+                    slept = 3600.0
+                if isinstance(event, RecoveryFinished):
+                    report = event.report
+    assert [each.state for each in report.steps] == [StepState.RECOVERED, StepState.NOT_TRIED, StepState.NOT_TRIED]
+    assert report.steps[-1].error == "the time was up (600 s)"
 
 
 @pytest.mark.parametrize("name", OTHERS)

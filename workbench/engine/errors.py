@@ -114,10 +114,10 @@ class ReleaseFailure(EngineError):
 class Locked(EngineError):
     """Somebody else works on this stack; `owner` is `user@host pid N since TIME`."""
 
-    def __init__(self, owner: str, *, where: str = "") -> None:
-        super().__init__(
-            f"locked by {owner}", where=where, hint="wait for it, or remove the lock if that process is gone"
-        )
+    def __init__(
+        self, owner: str, *, where: str = "", hint: str = "wait for it, or remove the lock if that process is gone"
+    ) -> None:
+        super().__init__(f"locked by {owner}", where=where, hint=hint)
         self.owner = owner
 
 

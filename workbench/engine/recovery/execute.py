@@ -54,7 +54,7 @@ from workbench.engine.recovery.events import (
 )
 from workbench.engine.recovery.history import owner_of
 from workbench.engine.recovery.ledger import RecoveryLog
-from workbench.engine.recovery.patience import patience
+from workbench.engine.recovery.patience import clock, patience
 from workbench.engine.recovery.preview import silence
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.report import make_report
@@ -132,7 +132,7 @@ class _Execution:
         self._failures = 0
         self._stopping = ""
         self._started = now()
-        self._give_up_at = time.monotonic() + self._limits.deadline_seconds
+        self._give_up_at = clock() + self._limits.deadline_seconds
 
     def stop(self, because: str) -> None:
         if not self._stopping:
@@ -225,7 +225,7 @@ class _Execution:
             return self._stopping
         if lane.lost:
             return lane.lost
-        if time.monotonic() > self._give_up_at:
+        if clock() > self._give_up_at:
             return f"the time was up ({self._limits.deadline_seconds:g} s)"
         return ""
 
@@ -342,7 +342,7 @@ class _Execution:
                 budget = (await lane.operations.budgets(covering.namespace)).get(covering.name)
             if budget is None or budget.allowed > 0 or (budget.allows_unhealthy and self._is_unready(step)):
                 return ""
-            if time.monotonic() >= min(give_up_at, self._give_up_at):
+            if time.monotonic() >= give_up_at or clock() >= self._give_up_at:
                 return f"PodDisruptionBudget {covering.name} allowed no disruption in time"
             if self._why_not(lane):
                 return ""

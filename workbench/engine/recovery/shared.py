@@ -47,6 +47,8 @@ from workbench.engine.tasks import running
 from workbench.project import WorkbenchError
 
 _OPEN = timedelta(minutes=2)
+_CLOCKS = timedelta(minutes=1)
+"""By how much the clocks of machines may differ."""
 _RENEWAL_SECONDS = 40.0
 _ATTEMPTS = 6
 _RUN, _STEP = "run-", "step-"
@@ -294,12 +296,25 @@ class SharedLog:
         for run in found.runs:
             is_over = run.id in self._over or not is_of(run, cluster)
             if not is_over and run.open_until is not None and run.open_until > self._now():
-                by = self._recovery.document.withheld.text(run.by)
-                raise Locked(f"a run of this incident by {by} since {run.at:%H:%M:%S}Z", where=self._recovery.name)
+                raise self._locked(run, cluster)
         relevant = found if self._recovery.is_named else found.since(self._recovery.made_at)
         if foreign := [each for each in relevant.begun if each.step.id not in self._mine]:
             moved = [MovedObject(None, f"{each.step}: was done since, by another run") for each in foreign]
             raise StalePlan(moved, where=self._recovery.name)
+
+    def _locked(self, run: RunBegan, cluster: str) -> Locked:
+        by = self._recovery.document.withheld.text(run.by)
+        owner = f"a run of this incident by {by} since {run.at:%H:%M:%S}Z"
+        hint = f"wait for it; of a run that was killed, for {_OPEN.total_seconds() / 60:.0f} minutes"
+        until = run.open_until
+        if until is not None and until - self._now() > _OPEN + _CLOCKS:
+            owner += f", which holds it until {until:%Y-%m-%d %H:%M:%S}Z by its clock"
+            entry = f"entry {_RUN}{run.id} out of the ConfigMaps {record_name(self._recovery.id)} in {cluster}"
+            hint = (
+                "the clock of that machine is ahead, or this one's is behind: set them right; "
+                f"where that run is over for sure, take its {entry}"
+            )
+        return Locked(owner, where=self._recovery.name, hint=hint)
 
 
 @asynccontextmanager
