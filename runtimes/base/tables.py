@@ -62,7 +62,7 @@ class LiveRow:
     """One object: `cells` as the server fills them, one a column.
 
     A cell that counts time stands still until the server fills it again. `created_at` is there where that of the
-    column Age counts from it: then its reader can count on.
+    column Age counts from it, by the clock of this machine: then its reader can count on.
     """
 
     id: KubernetesId

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from kcl.records import replace
 from runtimes.base import Forbidden, KubernetesId, NotThere, Rejected, RuntimeFailure
 from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
 from runtimes.kubernetes import tables
@@ -209,7 +210,10 @@ class _Rows:
         return Listing(version, tuple(kept.values()))
 
     def _objects(self, body: Any) -> Iterator[tuple[str, Object]]:
-        for version, row in tables.rows(body, self._kind, self.columns, datetime.now(UTC)):
+        transport = self._client.transport
+        for version, row in tables.rows(body, self._kind, self.columns, transport.now()):
+            if transport.ahead and row.created_at is not None:  # its reader counts on by this machine's clock
+                row = replace(row, created_at=row.created_at - transport.ahead)
             metadata = {
                 "uid": row.uid or f"{row.id.namespace}/{row.id.name}",
                 "name": row.id.name,

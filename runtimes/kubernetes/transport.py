@@ -54,6 +54,8 @@ _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
 _HEARTBEAT_SECONDS = 20.0
 """How often an open websocket is asked whether anybody is there: load balancers end what is silent."""
+_MOST_AHEAD_SECONDS = 10 * 366 * 86400.0
+"""A server that says another century says nothing, and no calendar has room for a time that is moved by so much."""
 _SAME_SECONDS = 2.0
 """A clock that differs by less is the same: a date is of whole seconds."""
 _SECONDS = re.compile(r"[0-9]{1,9}")
@@ -133,6 +135,7 @@ class Transport:
         self._is_closed = False
         self._logins: frozenset[str] = frozenset()
         self._heard: tuple[str, datetime] | None = None
+        self._ahead = timedelta()
         self._second_requests = HedgeBudget()
         self._patience_with_reads, self._patience_with_writes = LatencyEstimate(0.5, 1.5), LatencyEstimate(1.0, 10.0)
 
@@ -146,6 +149,19 @@ class Transport:
             return (parsedate_to_datetime(said) - at).total_seconds()
         except (TypeError, ValueError):  # no date, or one without its offset
             return None
+
+    @property
+    def ahead(self) -> timedelta:
+        """How far the clock of the server is ahead, nothing where it is as much as the same or never told.
+
+        In whole seconds, and the same until it is another by more than what a date tells: a second to and fro is no
+        change of all times that are told by this machine's clock.
+        """
+        seconds = self.ahead_seconds or 0.0
+        found = timedelta(seconds=seconds if abs(seconds) < _MOST_AHEAD_SECONDS else 0.0)
+        if abs(found - self._ahead) > timedelta(seconds=_SAME_SECONDS):
+            self._ahead = timedelta(seconds=round(found.total_seconds()))
+        return self._ahead
 
     def now(self) -> datetime:
         """What time it is by the clock of the server, which dates all that it has; by this machine's where it never

@@ -7,8 +7,9 @@ relations have no owner reference and are followed by name: the claims of a Stat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from kcl.records import replace
 from runtimes.base import Occurrence, ReadyRule, StatusNode
 from runtimes.kubernetes import health
 from runtimes.kubernetes.fields import parsed_time
@@ -42,6 +43,16 @@ _LEFT_OUT = frozenset({"ControllerRevision"})
 def build(live: Object, objects: Objects, now: datetime, rule: ReadyRule | None = None) -> StatusNode:
     """`rule` says when the object itself is ready; what it owns is judged by its kind."""
     return _node(live, objects, now, frozenset(), rule)
+
+
+def by_clock(node: StatusNode, ahead: timedelta) -> StatusNode:
+    """Returns a tree whose times are those of a clock that this much is behind the cluster's, which dated them."""
+    return replace(
+        node,
+        created=node.created - ahead if node.created is not None else None,
+        children=tuple(by_clock(each, ahead) for each in node.children),
+        events=tuple(replace(each, when=each.when - ahead) if each.when is not None else each for each in node.events),
+    )
 
 
 def _node(

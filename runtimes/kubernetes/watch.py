@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -111,6 +111,8 @@ class _Observer(AsyncIterator[WatchReport]):
         self._objects = Objects()
         self._indexed: dict[Informer, dict[str, Object]] = {}
         self._is_silent = False
+        self._ahead = timedelta()
+        """How far the cluster's clock is ahead of this machine's: times are reported by this one, as ages are shown."""
         self._logs = LogTails(client, self._hear_of_logs)
         self._liveness = Liveness(client, changed=self._report_contact, turned=self._turn)
         self._contact: Contact | None = None
@@ -265,7 +267,8 @@ class _Observer(AsyncIterator[WatchReport]):
         touched = subjects_of(moved, self._objects, self._by_uid)
         if touched is None:
             whole, touched = changed, set()
-        now = self._now()  # ages are those of the cluster: this machine's clock may be wrong
+        now = self._now()  # what is old is so by the cluster's clock: this machine's may be wrong
+        self._ahead = self._client.transport.ahead
         # of ten thousand resources at rest not one is gone through
         some = {id_ for name in touched for id_ in self._named.get(name, ())}
         unheard: set[KubernetesId] = set()
@@ -338,6 +341,8 @@ class _Observer(AsyncIterator[WatchReport]):
                 return Observation(id_, health, None, None, lost)
             return Observation(id_, Health(Status.NOT_FOUND, "", "it does not exist"), None, None, lost)
         root = tree.build(live, objects, now, self._rules.get(id_))
+        if self._ahead:
+            root = tree.by_clock(root, self._ahead)
         return Observation(id_, root.health, root, self._blocking(id_, live, objects, now), lost)
 
     def _blocking(self, id_: KubernetesId, live: Object, objects: Objects, now: datetime) -> Blocking | None:

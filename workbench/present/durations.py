@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+_MOST_SKEW_SECONDS = 60
+"""A time that lies further ahead is by a clock that is wrong, or this one is: how long ago it was is not known."""
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def short(seconds: float) -> str:
-    """Returns e.g. `0s`, `59s`, `3m12s`, `25h`, `3d`; negative durations (clocks that differ) read as `0s`."""
+    """Returns e.g. `0s`, `59s`, `3m12s`, `25h`, `3d`; `?` for what lies ahead by more than clocks differ."""
+    if seconds < -_MOST_SKEW_SECONDS:
+        return "?"
     whole = max(0, int(seconds))
     if whole < 120:
         return f"{whole}s"
@@ -20,7 +24,9 @@ def short(seconds: float) -> str:
 
 
 def coarse(seconds: float) -> str:
-    """Returns one unit only, for where room is short: `59s`, `3m`, `25h`, `3d`."""
+    """Returns one unit only, for where room is short: `59s`, `3m`, `25h`, `3d`; `?` as `short`."""
+    if seconds < -_MOST_SKEW_SECONDS:
+        return "?"
     whole = max(0, int(seconds))
     unit, size = next(((unit, size) for unit, size in _UNITS if whole >= 2 * size), ("s", 1))
     return f"{whole // size}{unit}"

@@ -114,6 +114,17 @@ def test_a_rule_replaces_that_of_the_kind(rule: ReadyRule, parts: dict[str, Any]
     assert tree.build(live, objects, NOW, rule).health.status is Status.TERMINATING
 
 
+def test_times_are_reported_by_the_clock_of_who_shows_their_ages() -> None:
+    live = _object("Ingress", 600)
+    event = {"type": "Normal", "reason": "Sync", "lastTimestamp": NOW.isoformat(), "involvedObject": {"uid": "u"}}
+    live["metadata"]["uid"] = "u"
+    node = tree.build(live, Objects([live], [event]), NOW)
+    there = tree.by_clock(node, timedelta(hours=2))
+    assert node.created is not None and there.created == node.created - timedelta(hours=2)
+    assert [each.when for each in there.events] == [NOW - timedelta(hours=2)]
+    assert there.health == node.health
+
+
 def _ingress(namespace: str) -> dict[str, Any]:
     port = {"service": {"name": "web", "port": {"number": 80}}}
     rule = {"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": port}]}}

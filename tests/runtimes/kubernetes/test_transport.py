@@ -10,6 +10,8 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,23 @@ async def test_the_clock_of_the_server_is_heard(tmp_path: Path, said: str, ahead
             await transport.call("GET", "/api/v1/things")
         found = transport.ahead_seconds
     assert found is ahead or (found is not None and ahead is not None and found / ahead > 1)
+
+
+@pytest.mark.parametrize(("hours", "ahead"), [(-3, -3), (2, 2), (0, 0), (24 * 366 * 20, 0)])
+async def test_how_far_a_clock_is_ahead_stays_the_same_from_one_answer_to_the_next(
+    tmp_path: Path, hours: int, ahead: int
+) -> None:
+    def answer(request: web.Request) -> web.StreamResponse:
+        return _status(403, Date=format_datetime(datetime.now(UTC) + timedelta(hours=hours), usegmt=True))(request)
+
+    async with _serving(tmp_path, _in_turn(answer)) as (transport, _):
+        assert transport.ahead == timedelta()
+        found = set()
+        for _ in range(3):
+            with pytest.raises(RuntimeFailure):
+                await transport.call("GET", "/api/v1/things")
+            found.add(transport.ahead)
+    assert len(found) == 1 and abs(found.pop() - timedelta(hours=ahead)) <= timedelta(seconds=2)
 
 
 async def test_every_group_that_is_taken_on_is_told(tmp_path: Path) -> None:

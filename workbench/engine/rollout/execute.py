@@ -371,10 +371,10 @@ class _Run:
             raise failed[0]
         if self._stop.is_set():
             raise _Stopped
-        notes = await self._ready(plans, own, following.stage.timeout_seconds, 0.0)
-        for each in notes:
-            self._send.send_nowait(each)
-        return [f"{each.stack}: {each.address.in_words}: {each.message}" for each in notes]
+        said = await self._ready(plans, own, following.stage.timeout_seconds, 0.0)
+        for note in said:
+            self._send.send_nowait(note)
+        return [f"{note.stack}: {note.address.in_words}: {note.message}" for note in said]
 
     async def _apply(self, following: Next, part: Plan) -> None:
         finished: ApplyFinished | None = None
