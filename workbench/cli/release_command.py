@@ -24,6 +24,8 @@ from workbench.project import WorkbenchError
 from workbench.words import few
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.cli.context import Context
     from workbench.engine.release import Release
     from workbench.engine.release_changes import ReleaseChanges
@@ -71,6 +73,8 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                 "status": "unknown" if history.problems or history.gaps else "ok",
                 "shared": history.is_shared,
                 "unknown": [*(f"{each.cluster}: {each.message}" for each in history.problems), *map(str, history.gaps)],
+                "unreadable": _unreadable(history, releases),
+                "unrecorded": [*history.unrecorded()],
                 "releases": [
                     {
                         "stack": each.stack,
@@ -115,11 +119,10 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
     )
     if releases:
         context.output.table(_COLUMNS, rows)
-        shown = {each.revision for each in releases}
-        for revision in (each for each in history.recorded() if each < releases[0].revision and each not in shown):
+        for revision in _unreadable(history, releases):
             why = f"wb release show {found.name} --revision {revision}"
             context.output.talk(Span(f"! release {revision} is recorded and can't be read: {why}", Tone.WARN))
-        if gone := history.unrecorded_after(releases[-1].revision):
+        if gone := history.unrecorded():
             said = f"not recorded any more: {few([f'#{each}' for each in gone], _MOST_NAMED)}"
             context.output.talk(Span(said, Tone.MUTED))
     elif not (history.problems or history.gaps):
@@ -129,6 +132,12 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
             Span("of this machine alone: what others released is not seen here (docs/releases.md)", Tone.MUTED)
         )
     history.refuse_unknown(found.name)
+
+
+def _unreadable(history: History, releases: Sequence[Release]) -> list[int]:
+    """Those before the newest that are recorded and can't be read."""
+    shown = {each.revision for each in releases}
+    return [each for each in history.recorded() if releases and each < releases[0].revision and each not in shown]
 
 
 @command.command("show")
@@ -152,6 +161,8 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
     if said := note(chosen):
         context.output.line(said)
+    for gap in chosen.gaps:
+        context.output.line(Span(f"{context.output.glyphs.unknown} left out of its plan: {gap}", Tone.WARN))
     for each in clusters.lines(chosen.clusters):
         context.output.line(each)
     rows = (

@@ -11,6 +11,7 @@ from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.release.history import History
+from workbench.words import few
 
 COLUMNS = (
     Column("#", right=True, width=5),
@@ -20,6 +21,7 @@ COLUMNS = (
     Column("Has", width=5, right=True, rank=1),
     Column("Why", grow=True),
 )
+_MOST_NAMED = 8
 _TONES = {Phase.SUCCEEDED: Tone.GOOD, Phase.APPLYING: Tone.BUSY}
 
 
@@ -93,6 +95,9 @@ def doubt_lines(history: History, glyphs: Glyphs) -> Iterator[Line]:
     latest = history.latest.warnings if history.latest is not None else ()
     for text in dict.fromkeys((*history.warnings, *latest)):
         yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+    if gone := history.unrecorded():
+        said = f"between others, and not recorded any more: {few([f'#{each}' for each in gone], _MOST_NAMED)}"
+        yield line(Span(said, Tone.MUTED))
     if not history.is_shared:
         said = "of this machine alone: what others released is not seen here"
         yield line(Span(f"{glyphs.finding} {said}", Tone.WARN))

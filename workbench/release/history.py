@@ -160,6 +160,10 @@ class History:
         there = frozenset(self.recorded())
         return tuple(each for each in range(revision + 1, latest) if each not in there)
 
+    def unrecorded(self) -> tuple[int, ...]:
+        """Returns the releases between the oldest and the latest of which there is no record."""
+        return self.unrecorded_after(min(self.recorded(), default=0))
+
     def _others(self) -> str:
         known = ", ".join(str(each.revision) for each in self.releases()) or "none"
         return f"there are: {known}" + ("" if self.is_shared else " (recorded on this machine)")

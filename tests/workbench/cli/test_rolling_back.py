@@ -197,6 +197,8 @@ async def test_what_is_not_recorded_any_more_between_releases_is_said(place: Pla
     record.unlink()
     listed = await place("release", "list", "web/dev")
     assert listed.code == ExitCode.OK and "not recorded any more: #2" in listed.err, listed.text
+    document = (await place("release", "list", "web/dev", "-o", "json")).json()
+    assert (document["unrecorded"], document["unreadable"]) == ([2], [])
     back = await place("rollback", "web/dev", "--dry-run")
     assert back.code == ExitCode.OK and "rolls back to release #1" in back.out, back.text
     assert "release 2 is not recorded any more: whether that was a good one is not known" in back.text

@@ -12,6 +12,8 @@ from tests.workbench.engine.world import STACK
 from tests.workbench.release.places import AT, REPOSITORY, released
 from workbench.engine.events import Action
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState
+from workbench.present.glyphs import UNICODE
+from workbench.present.releases import doubt_lines
 from workbench.release.contract import Entry, NotAllowed
 from workbench.release.history import Asked, History, disposable, merged, part_of
 from workbench.release.packing import pack, unpack
@@ -52,6 +54,7 @@ def test_what_is_not_recorded_between_two_releases_is_known_to_be_lacking() -> N
     assert history.rollback_target(str(STACK)).revision == 4
     assert history.recorded() == (5, 4, 1)
     assert (history.unrecorded_after(4), history.unrecorded_after(1)) == ((), (2, 3))
+    assert "between others, and not recorded any more: #2, #3" in [str(each) for each in doubt_lines(history, UNICODE)]
 
 
 def test_no_release_is_said_where_every_cluster_answered() -> None:
