@@ -95,13 +95,13 @@ class GivenUp(TimeoutError):
 
 
 async def timely_answer(
-    ask: Callable[[], Coroutine[Any, Any, T]], budget: HedgeBudget, patience: LatencyEstimate, times: float = 1.0
+    ask: Callable[[], Coroutine[Any, Any, T]], budget: HedgeBudget, latency: LatencyEstimate, times: float = 1.0
 ) -> T:
     """Asks, and raises `GivenUp` where one more request may be paid for and the answer is overdue, `times` over."""
     if times == math.inf:
         return await ask()
     loop = asyncio.get_running_loop()
-    began, overdue_seconds = loop.time(), times * patience.seconds
+    began, overdue_seconds = loop.time(), times * latency.seconds
     timer: asyncio.TimerHandle | None = None
 
     # it is handed itself: by its name it would hold itself, and with it the request, and nobody looks for cycles while
@@ -123,7 +123,7 @@ async def timely_answer(
         raise
     finally:
         timer.cancel()
-        patience.learn(loop.time() - began)
+        latency.learn(loop.time() - began)
     budget.earn()
     return found
 

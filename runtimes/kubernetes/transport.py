@@ -136,8 +136,8 @@ class Transport:
         self._logins: frozenset[str] = frozenset()
         self._heard: tuple[str, datetime] | None = None
         self._ahead = timedelta()
-        self._second_requests = HedgeBudget()
-        self._patience_with_reads, self._patience_with_writes = LatencyEstimate(0.5, 1.5), LatencyEstimate(1.0, 10.0)
+        self._hedge_budget = HedgeBudget()
+        self._read_latency, self._write_latency = LatencyEstimate(0.5, 1.5), LatencyEstimate(1.0, 10.0)
 
     @property
     def ahead_seconds(self) -> float | None:
@@ -213,8 +213,8 @@ class Transport:
                 ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
                 async with limiter.awaiting_answer():
                     if is_once or is_text or not (changes_nothing or is_bound):
-                        budget, patience = self._second_requests, self._patience_with_writes
-                        status, headers, content = await timely_answer(ask, budget, patience, gives_up_after)
+                        budget, latency = self._hedge_budget, self._write_latency
+                        status, headers, content = await timely_answer(ask, budget, latency, gives_up_after)
                     else:
                         status, headers, content = await self._first_answer(ask, method, changes_nothing)
             except _LOST as error:
@@ -268,12 +268,12 @@ class Transport:
     ) -> _Answer:
         """Asks, and once more what is overdue; see hedging.py."""
         if not changes_nothing:
-            patience, counts = self._patience_with_writes, _is_success
-            return await first_answer(ask, self._second_requests, _LOST, patience, counts=counts)
+            latency, counts = self._write_latency, _is_success
+            return await first_answer(ask, self._hedge_budget, _LOST, latency, counts=counts)
         began = asyncio.get_running_loop().time()
-        found = await first_answer(ask, self._second_requests, _LOST, self._patience_with_reads, counts=_is_answer)
+        found = await first_answer(ask, self._hedge_budget, _LOST, self._read_latency, counts=_is_answer)
         if method != "GET":  # a dry run goes the way of a write, its webhooks included
-            self._patience_with_writes.learn(asyncio.get_running_loop().time() - began)
+            self._write_latency.learn(asyncio.get_running_loop().time() - began)
         return found
 
     @asynccontextmanager

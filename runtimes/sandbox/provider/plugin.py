@@ -44,10 +44,10 @@ _FORMS: Final[Mapping[str, Any]] = {
 
 
 class Provider:
-    """What terraform starts. The world it works on is known once it is configured."""
+    """What terraform starts. The cloud it works on is known once it is configured."""
 
     def __init__(self) -> None:
-        self._world: Cloud | None = None
+        self._cloud: Cloud | None = None
         self._resources = [_resource(kind) for kind in KINDS.values()]
 
     def full_name(self) -> str:
@@ -73,9 +73,9 @@ class Provider:
             return None  # what the file is will be known when it is needed
         if not given:
             return self.validate_config(diags, config)
-        self._world = Cloud(Path(given).expanduser().absolute())
+        self._cloud = Cloud(Path(given).expanduser().absolute())
         try:
-            self._world.content()
+            self._cloud.content()
         except CloudBroken as error:
             diags.add_error("The world can't be used", str(error), ["world"])
         return None
@@ -93,11 +93,11 @@ class Provider:
         return class_(self)
 
     @property
-    def world(self) -> Cloud:
+    def cloud(self) -> Cloud:
         """Raises `CloudBroken` where none is known."""
-        if self._world is None:
+        if self._cloud is None:
             raise CloudBroken(f"the provider's `world` is not known, and {CLOUD_VARIABLE} is not set")
-        return self._world
+        return self._cloud
 
 
 class Resource:
@@ -141,7 +141,7 @@ class Resource:
 
         def found() -> State | None:
             self._waited("read", id_)
-            kept = self._provider.world.objects(self.kind.type).get(id_)
+            kept = self._provider.cloud.objects(self.kind.type).get(id_)
             return None if kept is None else self.kind.state(id_, kept, current)
 
         return _told(ctx, found, current)
@@ -171,7 +171,7 @@ class Resource:
 
         def named() -> State:
             self._waited("import", id)
-            found = self.kind.find(id, self._provider.world.content())
+            found = self.kind.find(id, self._provider.cloud.content())
             return {each.name: None for each in self.kind.fields} | {"id": found or id}
 
         return _told(ctx, named, None)
@@ -183,7 +183,7 @@ class Resource:
         _raise(fault)
         if fault.crash == "before":
             _crash()
-        with self._provider.world.change() as content:
+        with self._provider.cloud.change() as content:
             changed = change(content)
         if fault.crash == "after":
             _crash()
@@ -199,10 +199,10 @@ class Resource:
             _crash()
 
     def _strike(self, operation: str, id_: str) -> Fault:
-        world = self._provider.world
-        if not world.content().faults:
+        cloud = self._provider.cloud
+        if not cloud.content().faults:
             return Fault()
-        with world.change() as content:
+        with cloud.change() as content:
             return faults.strike(content, operation, self.kind.type, id_)
 
 

@@ -136,7 +136,7 @@ async def test_who_gives_up_leaves_nothing_behind() -> None:
     assert server.given_up == 2
 
 
-async def test_a_server_that_is_slow_altogether_gets_few_second_requests() -> None:
+async def test_a_server_that_is_slow_altogether_gets_few_hedges() -> None:
     paid = 0
 
     class Counted(HedgeBudget):
@@ -204,25 +204,25 @@ async def test_of_two_writes_one_that_was_lost_may_have_been_done(
 
 
 def test_what_is_overdue_depends_on_what_answers_take() -> None:
-    patience = LatencyEstimate(0.5, 10.0)
-    assert patience.seconds == 10.0, "nothing is known yet"
+    latency = LatencyEstimate(0.5, 10.0)
+    assert latency.seconds == 10.0, "nothing is known yet"
     for _ in range(40):
-        patience.learn(0.02)
-    assert patience.seconds == 0.5
+        latency.learn(0.02)
+    assert latency.seconds == 0.5
     for _ in range(40):
-        patience.learn(2.0)
-    assert 4.0 <= patience.seconds < 5.0, "a server that has become slow is not asked twice for it"
+        latency.learn(2.0)
+    assert 4.0 <= latency.seconds < 5.0, "a server that has become slow is not asked twice for it"
     for _ in range(40):
-        patience.learn(9.0)
-    assert patience.seconds == 10.0
+        latency.learn(9.0)
+    assert latency.seconds == 10.0
 
 
 def test_one_stuck_answer_makes_nobody_wait_longer() -> None:
-    patience = LatencyEstimate(0.5, 10.0)
+    latency = LatencyEstimate(0.5, 10.0)
     for _ in range(39):
-        patience.learn(0.02)
-    patience.learn(6.0)
-    assert patience.seconds == 0.5
+        latency.learn(0.02)
+    latency.learn(6.0)
+    assert latency.seconds == 0.5
 
 
 async def test_what_is_overdue_is_given_up_where_another_request_may_be_paid_for() -> None:

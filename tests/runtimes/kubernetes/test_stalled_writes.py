@@ -20,7 +20,7 @@ _PATCH = ("patch",)
 @pytest.fixture
 async def impatient(sandboxed: Place) -> Place:
     """Every answer that does not come at once is overdue."""
-    _transport(sandboxed)._patience_with_writes = LatencyEstimate(0.05, 0.05)
+    _transport(sandboxed)._write_latency = LatencyEstimate(0.05, 0.05)
     return sandboxed
 
 
@@ -79,7 +79,7 @@ async def test_a_creation_that_nobody_gives_up_is_sent_once(impatient: Place) ->
 
 
 async def test_a_creation_that_is_overdue_can_be_given_up_and_sent_again(sandboxed: Place) -> None:
-    _transport(sandboxed)._patience_with_writes = LatencyEstimate(0.3, 0.3)
+    _transport(sandboxed)._write_latency = LatencyEstimate(0.3, 0.3)
     stuck, writes = _stall(sandboxed, 1.0), _writes(sandboxed)
     request = ApplyRequest(resource(sandboxed.config_map(a="1")), None, gives_up_after=1.0)
     with pytest.raises(Unreachable, match="given up") as given_up:
