@@ -244,7 +244,8 @@ class PossiblyCreated:
 class StateRecord:
     """What a state has. `lineage` is empty where there is none yet; `where` says in words where it is kept.
 
-    `unsure` are resources that it does not have and that may exist all the same.
+    `unsure` are resources that it does not have and that may exist all the same. `elsewhere` says that it may be in
+    another place as well, empty where that is not so.
     """
 
     entries: tuple[StateEntry, ...]
@@ -252,6 +253,7 @@ class StateRecord:
     serial: int
     where: str
     unsure: tuple[PossiblyCreated, ...] = ()
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,11 @@ class Folder:
         return self.path / "seen.json"
 
     @property
+    def move(self) -> Path:
+        """There while the state is moved to another place, and after a move that did not end."""
+        return self.path / "move.json"
+
+    @property
     def state_copy(self) -> Path:
         """A copy of a local state, as it was when it was last read whole."""
         return self.path / "terraform.tfstate.last"

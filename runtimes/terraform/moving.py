@@ -13,7 +13,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from kcl.records import dataclass, replace
@@ -80,7 +81,22 @@ def recorded(state: State, settings: Settings) -> StateRecord:
         )
         for each in state.resources.values()
     )
-    return StateRecord(entries, state.lineage, state.serial, where(settings), unsure)
+    return StateRecord(entries, state.lineage, state.serial, where(settings), unsure, unfinished(settings))
+
+
+def unfinished(settings: Settings) -> str:
+    """Says that a move was begun and did not end, as where terraform was killed; empty where none was."""
+    match read_json(Terraform(settings).folder.move):
+        case None:
+            return ""
+        case {"from": str(former), "to": str(to)}:
+            between = f"from {former} to {to}"
+        case _:
+            between = "to another place"
+    return (
+        f"a move of the state {between} was begun and did not end: it may be in both, and each may go on by itself. "
+        "Name the one that is to have it, then wb state migrate STACK"
+    )
 
 
 def where(settings: Settings) -> str:
@@ -175,20 +191,28 @@ async def move(terraform: Terraform, settings: Settings, written: Configuration,
         state = _read(await terraform.state(), unreadable)
         if before is not None and last_state.is_elsewhere(before, place(settings)):
             _refuse_incomplete(state, _Had.of(None, before), settings, _kept_copy(terraform))
+        folder.move.unlink(missing_ok=True)
         return StateMove(recorded(state, settings), was_there=True)
     had = _Had.of(_own(terraform, unreadable), before)
     there = _read(await _there(terraform, settings), unreadable)
     was_there = _refuse_other(there, had, settings)
     backup = _keep_copy(terraform)
+    former = _former(terraform, before) or str(folder.state)
+    folder.write(folder.move, json.dumps({"from": former, "to": where(settings)}) + "\n")
     folder.write(folder.configuration, written.text)
-    if was_there:
-        await _begin_anew(terraform, written)
-    else:
-        await terraform.initialise(written, moves=True)
+    try:
+        if was_there:
+            await _begin_anew(terraform, written)
+        else:
+            await terraform.initialise(written, moves=True)
+    except RuntimeFailure as error:
+        error.hint = error.hint or unfinished(settings)
+        raise
     state = _read(await terraform.state(), unreadable)
     _refuse_incomplete(state, had, settings, backup)
     missing = before.missing if before is not None else {}
     last_state.save(folder, last_state.look(state, written.secrets, before, missing, place(settings)))
+    folder.move.unlink(missing_ok=True)
     if terraform.has_local_state:
         restoring.keep_copy(folder, await terraform.state())
         terraform.protect_state()
@@ -208,19 +232,26 @@ async def _there(terraform: Terraform, settings: Settings) -> bytes:
     """Returns what the new place has, empty for nothing."""
     if terraform.has_local_state:
         return terraform.written_state()
+    async with looking(terraform, settings) as there:
+        return await there.state()
+
+
+@asynccontextmanager
+async def looking(terraform: Terraform, settings: Settings) -> AsyncIterator[Terraform]:
+    """Gives the backend from a folder of its own: whatever the folder of the stack was initialised for stays."""
     path = Path(tempfile.mkdtemp(prefix="looking-", dir=terraform.folder.path))
     try:
-        looking = Terraform(replace(settings, folder=path, mirrors=(), fetched=frozenset, may_run=None))
-        await looking.prepare()
+        there = Terraform(replace(settings, folder=path, mirrors=(), fetched=frozenset, may_run=None))
+        await there.prepare()
         alone = build((), backend=settings.backend, required_version=settings.required_version)
-        looking.folder.write(looking.folder.configuration, alone.text)
+        there.folder.write(there.folder.configuration, alone.text)
         failure: RuntimeFailure | None = None
         try:
-            await looking.initialise(alone, forgets=True)
+            await there.initialise(alone, forgets=True)
         except RuntimeFailure as error:
             failure = error  # of the providers that a state there names, none can be got: it can be read all the same
         try:
-            return await looking.state()
+            yield there
         except RuntimeFailure as error:
             raise failure or error from None
     finally:

@@ -170,8 +170,10 @@ class TerraformWorkspace:
         terraform.folder.prepare()
         async with terraform.folder.held(self.place, "unlocks its state", self._settings.lock_timeout_seconds):
             await terraform.prepare()
-            await self._configured(terraform, request, None, {})
-            await terraform.unlock_state(lock)
+            terraform.refuse_untrusted(self._written(request))
+            # the folder can not be initialised for what is locked, as after a move that was killed
+            async with moving.looking(terraform, self._settings) as there:
+                await there.unlock_state(lock)
 
     async def _read_now(self, terraform: Terraform, request: WorkspacePlanRequest) -> PriorState:
         """Reads the state where it is kept, initialising the folder for it if need be."""
@@ -389,6 +391,8 @@ class TerraformWorkspace:
             folder, last_state.look(configured.prior, secrets, before, account.missing, moving.place(self._settings))
         )
         repairs = (before.repair,) if before is not None and before.repair else ()
+        if said := moving.unfinished(self._settings):
+            repairs = (*repairs, said)
         result = replace(
             attempt.plan,
             resources=tuple(

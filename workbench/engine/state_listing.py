@@ -52,11 +52,13 @@ class StateListing:
     unread: str = ""
     unsure: tuple[PossiblyCreated, ...] = ()
     """What an apply was creating when it was stopped, and that may exist without being in it."""
+    elsewhere: str = ""
+    """That the state may be in another place as well, empty where that is not so."""
 
     @property
     def is_doubtful(self) -> bool:
         """Whether there is more than the state has, or may be, and no state that tells."""
-        return bool(self.lost or self.unsure) or bool(self.unread and not self.lineage)
+        return bool(self.lost or self.unsure or self.elsewhere) or bool(self.unread and not self.lineage)
 
     def find(self, text: str) -> StateResource:
         """Returns the one of this id, `TYPE/NAME` or terraform address. Raises `NotInState`."""
@@ -105,6 +107,7 @@ def read(
         tuple(
             replace(each, names=tuple(name for name in each.names if not seal.hides(name))) for each in record.unsure
         ),
+        record.elsewhere,
     )
 
 

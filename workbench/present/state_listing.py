@@ -59,6 +59,8 @@ def summary(found: StateListing, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span(f"{glyphs.unknown} {said}", Tone.BAD))
     if found.unsure:
         yield line(Span(f"plan {found.stack}: that looks for it; an apply takes over what exists", Tone.MUTED))
+    if found.elsewhere:
+        yield line(Span(f"{glyphs.unknown} {found.elsewhere}", Tone.WARN))
     if found.unread:
         said = f"{found.unread}: whether releases made more is not known"
         yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
@@ -95,7 +97,7 @@ def document(found: StateListing, only: StateResource | None = None) -> dict[str
         "where": found.where,
         "lineage": found.lineage or None,
         "serial": found.serial,
-        "unknown": [each for each in (found.problem, found.unread) if each],
+        "unknown": [each for each in (found.problem, found.unread, found.elsewhere) if each],
         "absent": [str(each) for each in found.absent],
         "lost": [str(each) for each in found.lost],
         "possiblyCreated": [{"id": str(each.id), "names": [*each.names], "since": each.since} for each in found.unsure],

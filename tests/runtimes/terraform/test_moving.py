@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
+import threading
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -87,6 +92,38 @@ async def test_what_was_applied_here_after_a_move_that_a_kill_left_in_both_place
     with pytest.raises(RuntimeFailure, match="another copy than the one that was read last"):
         await remote.record(both)
     assert actions(await remote.survey(both))["reports"] is PlannedAction.IMPORT, "it exists already"
+
+
+async def test_a_move_that_was_killed_is_told_in_both_places_until_it_is_settled(place: Place, store: Store) -> None:
+    await place.apply(bucket("invoices"))
+    store.keeps_waiting = threading.Event()
+    remote = runtime(place, store)
+    moving = asyncio.create_task(remote.move_state(REQUEST))
+    while "POST" not in store.asked:  # noqa: ASYNC110 - it is another thread that asks
+        await asyncio.sleep(0.02)
+    os.kill(working_in(place), signal.SIGKILL)
+    store.keeps_waiting.set()
+    with pytest.raises(RuntimeFailure) as killed:
+        await moving
+    assert "did not end: it may be in both" in killed.value.hint and "wb state migrate" in killed.value.hint
+    store.keeps_waiting = None
+    assert store.state and place.recorded() == {"sandbox_bucket.invoices"}
+    assert "to backend http was begun and did not end" in (await local(place).record(REQUEST)).elsewhere
+    (caution,) = (await local(place).survey(REQUEST)).cautions
+    assert "did not end" in caution, "who goes on here has to know that somebody may go on there"
+    await remote.unlock_state(REQUEST, json.loads(store.lock)["ID"])
+    assert (await remote.move_state(REQUEST)).was_there
+    assert not (await remote.record(REQUEST)).elsewhere and not (await remote.survey(REQUEST)).cautions
+    await all_is_there(remote)
+
+
+def working_in(place: Place) -> int:
+    """The terraform that works in the folder of a place."""
+    for each in os.listdir("/proc"):
+        with suppress(OSError):
+            if each.isdigit() and os.readlink(f"/proc/{each}/cwd") == str(place.folder.path):
+                return int(each)
+    raise AssertionError("nothing works there")
 
 
 async def test_a_place_that_fails_or_is_torn_leaves_the_state_where_it_is(place: Place, store: Store) -> None:
