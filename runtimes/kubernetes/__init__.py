@@ -5,6 +5,7 @@
     rest_client   the REST client of `kubernetes.aio`, without the rest of that package
     staying       that client, for one server: it follows nobody elsewhere, and waits for its sockets when closed
     transport     the only HTTP: time limits, what is repeated, errors
+    server_clock  what time it is by the dates of a server's answers
     failures      from the server's Status to our errors
     lost          why no answer came, in words
     discovery     which kinds are served under which paths

@@ -152,7 +152,7 @@ class KubernetesRuntime:
         return self._identified[1]
 
     async def _identify(self) -> ClusterIdentity:
-        identity = replace(await self._asked_identity(), ahead_seconds=self._client.transport.ahead_seconds)
+        identity = replace(await self._asked_identity(), ahead_seconds=self._client.transport.clock.ahead_seconds)
         self._identified = (time.monotonic(), identity)
         return identity
 

@@ -210,10 +210,10 @@ class _Rows:
         return Listing(version, tuple(kept.values()))
 
     def _objects(self, body: Any) -> Iterator[tuple[str, Object]]:
-        transport = self._client.transport
-        for version, row in tables.rows(body, self._kind, self.columns, transport.now()):
-            if transport.ahead and row.created_at is not None:  # its reader counts on by this machine's clock
-                row = replace(row, created_at=row.created_at - transport.ahead)
+        clock = self._client.transport.clock
+        for version, row in tables.rows(body, self._kind, self.columns, clock.now()):
+            if clock.ahead and row.created_at is not None:  # its reader counts on by this machine's clock
+                row = replace(row, created_at=row.created_at - clock.ahead)
             metadata = {
                 "uid": row.uid or f"{row.id.namespace}/{row.id.name}",
                 "name": row.id.name,

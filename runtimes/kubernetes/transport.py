@@ -18,8 +18,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -41,6 +40,7 @@ from runtimes.kubernetes.hedging import GivenUp, HedgeBudget, LatencyEstimate, f
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.pinned_client import RefusedSocket, client_of, proxy_of
 from runtimes.kubernetes.rest_client import RESTClientObject
+from runtimes.kubernetes.server_clock import ServerClock
 
 Query = Sequence[tuple[str, str]]
 _Answer = tuple[int, Mapping[str, str], bytes]
@@ -54,10 +54,6 @@ _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
 _HEARTBEAT_SECONDS = 20.0
 """How often an open websocket is asked whether anybody is there: load balancers end what is silent."""
-_MOST_AHEAD_SECONDS = 10 * 366 * 86400.0
-"""A server that says another century says nothing, and no calendar has room for a time that is moved by so much."""
-_SAME_SECONDS = 2.0
-"""A clock that differs by less is the same: a date is of whole seconds."""
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _LOST = (OSError, aiohttp.ClientError, http_exceptions.HttpProcessingError, TimeoutError)
 
@@ -134,40 +130,9 @@ class Transport:
         self._retired: list[RESTClientObject] = []
         self._is_closed = False
         self._logins: frozenset[str] = frozenset()
-        self._heard: tuple[str, datetime] | None = None
-        self._ahead = timedelta()
+        self.clock = ServerClock()
         self._hedge_budget = HedgeBudget()
         self._read_latency, self._write_latency = LatencyEstimate(0.5, 1.5), LatencyEstimate(1.0, 10.0)
-
-    @property
-    def ahead_seconds(self) -> float | None:
-        """How far the clock of the server was ahead of this machine's at its last answer; None where it did not say."""
-        if self._heard is None:
-            return None
-        said, at = self._heard
-        try:
-            return (parsedate_to_datetime(said) - at).total_seconds()
-        except (TypeError, ValueError):  # no date, or one without its offset
-            return None
-
-    @property
-    def ahead(self) -> timedelta:
-        """How far the clock of the server is ahead, nothing where it is as much as the same or never told.
-
-        In whole seconds, and the same until it is another by more than what a date tells: a second to and fro is no
-        change of all times that are told by this machine's clock.
-        """
-        seconds = self.ahead_seconds or 0.0
-        found = timedelta(seconds=seconds if abs(seconds) < _MOST_AHEAD_SECONDS else 0.0)
-        if abs(found - self._ahead) > timedelta(seconds=_SAME_SECONDS):
-            self._ahead = timedelta(seconds=round(found.total_seconds()))
-        return self._ahead
-
-    def now(self) -> datetime:
-        """What time it is by the clock of the server, which dates all that it has; by this machine's where it never
-        told, or says the same. A date is of whole seconds, and is from before the answer came."""
-        ahead = self.ahead_seconds or 0.0
-        return datetime.now(UTC) + timedelta(seconds=ahead if abs(ahead) > _SAME_SECONDS else 0.0)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -390,7 +355,7 @@ class Transport:
             response.close()  # the rest of it is not waited for
             raise
         response.release()
-        self._heard = (response.headers.get("Date", ""), datetime.now(UTC))
+        self.clock.hear(response.headers.get("Date", ""))
         notify()
         return response.status, response.headers, content
 

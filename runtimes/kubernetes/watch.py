@@ -76,7 +76,7 @@ _BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
 async def watching(
     client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules = NO_RULES, most_events: int = MOST_EVENTS
 ) -> AsyncIterator[AsyncIterator[WatchReport]]:
-    observer = _Observer(client, ids, rules, client.transport.now, most_events)
+    observer = _Observer(client, ids, rules, client.transport.clock.now, most_events)
     task = asyncio.create_task(observer.run())
     observer.follow(task)
     try:
@@ -268,7 +268,7 @@ class _Observer(AsyncIterator[WatchReport]):
         if touched is None:
             whole, touched = changed, set()
         now = self._now()  # what is old is so by the cluster's clock: this machine's may be wrong
-        self._ahead = self._client.transport.ahead
+        self._ahead = self._client.transport.clock.ahead
         # of ten thousand resources at rest not one is gone through
         some = {id_ for name in touched for id_ in self._named.get(name, ())}
         unheard: set[KubernetesId] = set()

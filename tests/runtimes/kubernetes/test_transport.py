@@ -104,10 +104,10 @@ def _half(_: web.Request) -> web.StreamResponse:
 async def test_the_clock_of_the_server_is_heard(tmp_path: Path, said: str, ahead: float | None) -> None:
     """Also where it refuses: what time it is there is nobody's secret."""
     async with _serving(tmp_path, _in_turn(_status(403, Date=said))) as (transport, _):
-        assert transport.ahead_seconds is None
+        assert transport.clock.ahead_seconds is None
         with pytest.raises(RuntimeFailure):
             await transport.call("GET", "/api/v1/things")
-        found = transport.ahead_seconds
+        found = transport.clock.ahead_seconds
     assert found is ahead or (found is not None and ahead is not None and found / ahead > 1)
 
 
@@ -119,12 +119,12 @@ async def test_how_far_a_clock_is_ahead_stays_the_same_from_one_answer_to_the_ne
         return _status(403, Date=format_datetime(datetime.now(UTC) + timedelta(hours=hours), usegmt=True))(request)
 
     async with _serving(tmp_path, _in_turn(answer)) as (transport, _):
-        assert transport.ahead == timedelta()
+        assert transport.clock.ahead == timedelta()
         found = set()
         for _ in range(3):
             with pytest.raises(RuntimeFailure):
                 await transport.call("GET", "/api/v1/things")
-            found.add(transport.ahead)
+            found.add(transport.clock.ahead)
     assert len(found) == 1 and abs(found.pop() - timedelta(hours=ahead)) <= timedelta(seconds=2)
 
 
