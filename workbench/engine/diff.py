@@ -138,7 +138,7 @@ def left_alone(prediction: Prediction, desired: Body) -> Mapping[FieldPath, Fiel
 
 def _is_chosen(owner: FieldOwner, live: Body) -> bool:
     """Tells whether a person set this field, rather than a program or a default."""
-    if not _is_of_people(owner.manager):
+    if not is_of_people(owner.manager):
         return False
     if owner.manager.lower() == _CLIENT_SIDE_APPLY:
         return find(_last_applied(live), owner.path) is not MISSING
@@ -146,8 +146,11 @@ def _is_chosen(owner: FieldOwner, live: Body) -> bool:
 
 
 @lru_cache(maxsize=1 << 8)
-def _is_of_people(manager: str) -> bool:
-    """Asked of each field of each object, which a handful of managers own."""
+def is_of_people(manager: str) -> bool:
+    """Whether a field manager is a tool in somebody's hands, and no program that goes on by itself.
+
+    Asked of each field of each object, which a handful of managers own.
+    """
     name = manager.lower()
     return name.startswith(_PEOPLE) and name not in _CREATORS
 

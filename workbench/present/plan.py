@@ -10,6 +10,7 @@ from kcl.records import fields
 from runtimes.base import Address, format_path
 from workbench.engine.changes import Change
 from workbench.engine.choice import LeftOut
+from workbench.engine.diff import is_of_people
 from workbench.engine.events import (
     Action,
     ApplyFinished,
@@ -30,7 +31,7 @@ from workbench.present.diff import basis_lines, gap_lines, problem_lines, summar
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row, labels_of
 from workbench.present.text import Line, Span, Tone, line
-from workbench.words import counted
+from workbench.words import counted, few
 
 STEP_COLUMNS = (
     Column("#", width=3, right=True),
@@ -150,6 +151,10 @@ def refusal(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     if not plan.force and any(each.conflicts for each in plan.changes):
         hint = "put the live values into the configuration, or take the fields over with --force"
         yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
+        owners = dict.fromkeys(found.manager for each in plan.changes for found in each.conflicts)
+        if programs := [each for each in owners if not is_of_people(each)]:
+            said = f"what {few(programs, 3)} sets again by itself is left to it by `ignore` in project.yaml"
+            yield line(Span(f"{glyphs.arrow} {said}", Tone.MUTED))
 
 
 def _way_round(plan: Plan) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from runtimes.base import Address, KubernetesId, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
-from tests.workbench.engine.world import World, namespace, resource
+from tests.workbench.engine.world import World, deployment, namespace, resource
 from workbench.engine.changes import Gap, Problem
 from workbench.engine.events import Action, Event, StepFinished, StepProgress, StepStarted
 from workbench.present import documents, plan
@@ -33,6 +33,18 @@ async def test_what_refuses_comes_first_and_what_passed_in_one_line() -> None:
     assert "no terraform here" in lines[1] and "install it" in lines[2]
     assert lines[-1] == "✓ clusters answer, dry run accepted, no conflicts, writing allowed"
     assert len(list(plan.guards(made, UNICODE))) > len(lines)
+
+
+async def test_a_field_of_a_program_is_not_to_be_put_into_the_configuration_again_and_again() -> None:
+    for manager, is_program in (("kubectl-edit", False), ("kube-controller-manager", True)):
+        there = World()
+        await there.release(namespace(), deployment("web", replicas=2))
+        there.hz.edit(KubernetesId("apps/v1", "Deployment", "shop", "web"), ("spec", "replicas"), 7, manager=manager)
+        made = await there.plan(namespace(), deployment("web", replicas=2))
+        lines = [str(each) for each in plan.refusal(made, UNICODE)]
+        assert any("--force" in each for each in lines)
+        said = f"→ what {manager} sets again by itself is left to it by `ignore` in project.yaml"
+        assert (lines[-1] == said) == is_program
 
 
 async def test_a_step_says_why_it_replaces_or_makes_again() -> None:
