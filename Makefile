@@ -33,7 +33,8 @@ soak: $(STAMP) $(BROWSER) $(MOTO)
 	tests/kcl/tools/testing/test_coverage_is_exact.py tests/workbench/session/test_setting_every_field.py \
 	tests/properties/test_hostile_programs.py tests/kcl/results/test_result_cache.py tests/workbench/engine/test_cached_results.py \
 	tests/differential/test_generated_programs.py tests/properties/test_fuzz.py tests/workbench/tui \
-	tests/workbench/notebook/test_app_recovery.py tests/workbench/session/test_shared_rollouts.py
+	tests/workbench/notebook/test_app_recovery.py tests/workbench/session/test_shared_rollouts.py \
+	tests/kcl/emit tests/kcl/packages/test_hostile.py tests/kcl/syntax tests/properties/test_formatting.py tests/kcl/tools/lsp
 
 # format, lint, types, import contracts and the tests that your change may break: about a minute (tests/affected)
 check: $(STAMP)

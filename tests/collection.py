@@ -17,7 +17,7 @@ import pytest
 
 from tests.affected import seconds
 
-_LONG_SECONDS = 2.0
+_LONG_SECONDS, _LONGEST_SECONDS = 2.0, 15.0
 _COLLECTING = 50_000, 20, 20
 
 
@@ -55,12 +55,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def ordered(files: Collection[str], taken: Mapping[str, float], slow: Collection[str]) -> list[str]:
-    """Returns all files: first those that take long, mixed, then the others, which fill what is left, as given.
+    """Returns all files: first those that take longest, mixed, then those that take long, mixed as well, then the
+    others, which fill what is left, as given. One of a minute that came last would keep one core alone busy.
 
     The order is the same in each process and each time.
     """
-    long = {file for file in files if file in slow or taken.get(file, 0.0) >= _LONG_SECONDS}
-    return sorted(long, key=lambda file: zlib.crc32(file.encode())) + [file for file in files if file not in long]
+
+    def place(file: str) -> tuple[int, int]:
+        seconds = _LONGEST_SECONDS if file in slow else taken.get(file, 0.0)
+        if seconds < _LONG_SECONDS:
+            return 2, 0
+        return 0 if seconds >= _LONGEST_SECONDS else 1, zlib.crc32(file.encode())
+
+    return sorted(files, key=place)
 
 
 def _file(item: pytest.Item) -> str:

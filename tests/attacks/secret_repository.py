@@ -13,10 +13,12 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from tests.needles import Needles
 
 SPACE = "vault-new"
 _VARIABLES = (
@@ -85,10 +87,14 @@ class Canaries:
         """Returns which canaries a text gives away, in whatever form."""
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
         unwrapped = _BREAK.sub("", text)
+        every = tuple(one for each in self.given for one in forms(each.value))
+        long = tuple(one for one in every if len(one) > _NO_ACCIDENT)
+        if not (_needles(every).are_in(text) or _needles(long).are_in(unwrapped)):
+            return []
         return [
             f"{each.kind} {each.where}"
             for each in self.given
-            if any(one in text or (len(one) > 8 and one in unwrapped) for one in forms(each.value))
+            if any(one in text or (len(one) > _NO_ACCIDENT and one in unwrapped) for one in forms(each.value))
         ]
 
     def leaking_files(self, *folders: Path) -> dict[str, list[str]]:
@@ -96,8 +102,15 @@ class Canaries:
         return {str(path): found for path in files if (found := self.leaks(path.read_bytes()))}
 
 
+_NO_ACCIDENT = 8
+"""Whoever is longer is no accident where lines are joined."""
 _BREAK = re.compile(r"(?:\\n|\\?\n|\s|\\$)+", re.M)
 """Where a text goes on in the next line, as it is and as JSON writes it."""
+
+
+@lru_cache(maxsize=16)
+def _needles(texts: tuple[str, ...]) -> Needles:
+    return Needles(texts)
 
 
 @cache

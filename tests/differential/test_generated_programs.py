@@ -1,4 +1,4 @@
-"""A thousand random programs, two thousand in `make soak`, mean the same to the official compiler and to us.
+"""Five hundred random programs, two thousand in `make soak`, mean the same to the official compiler and to us.
 
 What the official compiler gets wrong is not generated, so that it hides nothing else:
 
@@ -15,7 +15,7 @@ from tests.differential.comparing import both, difference
 from tests.differential.programs import program
 from tests.sizes import size
 
-PROGRAMS = size(1_000, 2_000)
+PROGRAMS = size(500, 2_000)
 _PARTS = 8
 
 

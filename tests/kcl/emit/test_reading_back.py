@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 from kcl.api import ParseCache, run, yaml_text
 from kcl.emit import yaml_stream
 from tests.kcl.conformance import ROOT, corpus
+from tests.sizes import size
 from workbench.project import discover
 
 _C_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -96,14 +97,14 @@ def test_a_nasty_text_reads_back_as_key_value_and_item(text: str) -> None:
     _reads_back(yaml_text(text), text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=size(100, 1_000), deadline=None)
 @given(_data(_FLOAT.filter(_has_no_exponent)))
 @example({"a": [[], {}, [[]], [{}], {"": None}], "x" * 129: {"b": [1, True, 1.0, "1"]}, "k\n": [{"c": [-0.0]}]})
 def test_data_reads_back_equal_under_both_libraries(data: Any) -> None:
     _reads_back(yaml_text(data), data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=size(60, 400), deadline=None)
 @given(_FLOAT)
 def test_every_float_reads_back_from_yaml_1_2(number: float) -> None:
     text = yaml_text({"a": number})
@@ -112,7 +113,7 @@ def test_every_float_reads_back_from_yaml_1_2(number: float) -> None:
     assert _equal(under_yaml_1_1, number) or (not _has_no_exponent(number) and under_yaml_1_1 == text[3:-1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=size(30, 200), deadline=None)
 @given(st.lists(_data(_FLOAT.filter(_has_no_exponent)), min_size=2, max_size=4))
 def test_documents_of_a_stream_read_back_each(documents: list[Any]) -> None:
     text = yaml_stream(documents)

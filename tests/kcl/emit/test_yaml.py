@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kcl.emit import json_text, yaml_stream, yaml_text
 from kcl.evaluator.numbers import float_display, float_text
 from kcl.loader import load_all_yaml, load_yaml
+from tests.sizes import size
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
     "ab :#-\n'\"\t,[]{}&*!|>%@`?~.=01", max_size=9
@@ -24,19 +25,19 @@ _DATA = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=size(100, 600), deadline=None)
 @given(_DATA)
 def test_what_is_written_reads_back_the_same(data: Any) -> None:
     assert load_yaml(yaml_text(data)) == data
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=size(70, 400), deadline=None)
 @given(_TEXT)
 def test_no_reader_of_yaml_1_1_mistakes_a_string_for_something_else(text: str) -> None:
     assert yaml.safe_load(yaml_text({"a": text})) == {"a": text}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=size(70, 400), deadline=None)
 @given(_DATA)
 def test_json_reads_back_the_same(data: Any) -> None:
     def finite(value: Any) -> Any:

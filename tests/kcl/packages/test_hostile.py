@@ -15,6 +15,7 @@ from kcl.loader.manifest import read_manifest
 from kcl.packages import archive
 from kcl.packages.failure import PackageFailure
 from kcl.source import InMemoryFileSystem
+from tests.sizes import size
 
 _MANIFEST = (
     '[package]\nname = "a"\ninclude = ["*.k"]\n[dependencies]\nk = "1"\ng = { git = "https://h/x", tag = "1" }\n'
@@ -57,7 +58,7 @@ def _changed(text: str) -> st.SearchStrategy[str]:
     return st.lists(piece, min_size=1, max_size=4).map(apply)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=size(60, 400), suppress_health_check=list(HealthCheck))
 @given(_archives())
 def test_archive_stays_in_its_folder(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as around:
@@ -69,7 +70,7 @@ def test_archive_stays_in_its_folder(data: bytes) -> None:
         assert not any(path.is_symlink() for path in target.rglob("*"))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=size(100, 600))
 @given(_changed(_MANIFEST))
 def test_manifest_is_read_or_refused_with_a_place(text: str) -> None:
     try:
@@ -78,7 +79,7 @@ def test_manifest_is_read_or_refused_with_a_place(text: str) -> None:
         assert all(item.primary is not None and item.primary.path == "/w/kcl.mod" for item in problem.diagnostics)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=size(100, 600))
 @given(_changed(_LOCK))
 def test_lock_is_read_or_refused(text: str) -> None:
     try:

@@ -521,7 +521,7 @@ def test_every_stack_comes_back_as_it_was(root: Path, store: Store) -> None:
     if not root.is_dir():
         pytest.skip(f"the inputs are not there: {root}")
     cache = api.ParseCache(clock=later)
-    for stack in _stacks(root)[:: 1 if is_soak() else 3]:
+    for stack in _stacks(root)[:: 1 if is_soak() else 6]:
         settings = [name for name in ("kcl.yaml", "ci-test/settings.yaml") if (stack / name).is_file()]
 
         def run(cache: api.ParseCache, stack: Path = stack, settings: Sequence[str] = tuple(settings)) -> api.RunResult:

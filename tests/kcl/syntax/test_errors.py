@@ -11,6 +11,7 @@ from kcl.diagnostics import Code, render
 from kcl.source import SourceFile
 from kcl.syntax import ast, parse
 from tests.kcl.conformance import corpus
+from tests.sizes import size
 
 
 def findings(text: str) -> list[tuple[int, int, str]]:
@@ -168,7 +169,7 @@ def test_loop_variables_are_one_or_two_plain_names() -> None:
 
 
 @given(st.text(alphabet="ab1 \n\t:=,.+-*/<>()[]{}\"'$#\\?@|~!;", max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=size(100, 600), deadline=None)
 def test_any_text_is_either_read_or_reported(text: str) -> None:
     result = parse(SourceFile("f.k", text))
     render(result.diagnostics, {"f.k": text})

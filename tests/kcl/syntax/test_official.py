@@ -16,6 +16,7 @@ from kcl.syntax import parse
 from kcl.syntax.literals import dedent
 from tests.kcl.conformance import corpus
 from tests.kcl.syntax.trees import official, ours
+from tests.sizes import size
 
 
 def read(path: Path) -> SourceFile:
@@ -103,7 +104,7 @@ def expressions() -> st.SearchStrategy[str]:
 
 
 @given(text=expressions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=size(50, 300), deadline=None)
 def test_any_expression_has_the_official_tree(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "expression.k"
     path.write_text(f"x = {text}\n")
@@ -115,7 +116,7 @@ def test_any_expression_has_the_official_tree(text: str, tmp_path_factory: pytes
 
 
 @given(text=st.text(alphabet=" \t\nab", max_size=16))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=size(50, 300), deadline=None)
 def test_any_triple_quoted_string_is_dedented_as_officially(
     text: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -58,7 +58,7 @@ def test_the_next_process_compiles_nothing_that_was_compiled(
 ) -> None:
     inputs = CompileInputs(settings=settings)
     stacks = [each for each in _stacks(root) if all((each.directory / name).is_file() for name in settings)]
-    stacks = stacks[:: size(3, 1)]
+    stacks = stacks[:: size(6, 1)]
     cold = {each.name: _seen(compile_now(each, inputs)) for each in stacks}
     first, again = new_cache(), new_cache()
     for stack in stacks:

@@ -14,7 +14,7 @@ from tests.workbench.engine.world import World, config_map, deployment, namespac
 from workbench.engine.changes import ChangeClass, Op
 from workbench.engine.masking import Masked
 
-EXAMPLES = size(80, 5_000)
+EXAMPLES = size(40, 5_000)
 
 WEB = KubernetesId("apps/v1", "Deployment", "shop", "web")
 

@@ -197,7 +197,7 @@ def test_a_monkey_finds_no_stale_diagnostics(tmp_path: Path) -> None:
         root / "models/frontend/server.k",
     ]
     for seed in range(size(1, 20)):
-        _monkey(root, files, size(12, 200), seed)
+        _monkey(root, files, size(7, 200), seed)
 
 
 def test_a_monkey_finds_no_stale_diagnostics_in_konfig_2023(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_monkey_finds_no_stale_diagnostics_in_konfig_2023(tmp_path: Path) -> N
     guestbook = root / "appops" / "guestbook"
     files = [guestbook / "base/base.k", guestbook / "prod/main.k"]
     for seed in range(size(1, 20)):
-        _monkey(root, files, size(6, 200), seed)
+        _monkey(root, files, size(4, 200), seed)
 
 
 def test_stacks_of_konfig_2023_have_no_errors_and_get_some() -> None:

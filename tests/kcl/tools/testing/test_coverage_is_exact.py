@@ -126,7 +126,7 @@ def _programs(root: Path) -> list[str]:
 
 
 def test_of_the_sample_repository() -> None:
-    folders = _programs(ROOT / "sample-konfig")[:: 1 if is_soak() else 3]
+    folders = _programs(ROOT / "sample-konfig")[:: 1 if is_soak() else 5]
     assert folders
     never, some = _held(folders, ROOT / "sample-konfig" / "models")
     assert never >= 20
