@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kcl.terminal import harmless, harmless_lines, json_escaped
-from workbench.cli.indented_json import indented_json
+from workbench.cli.indented_json import write_indented_json
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 
@@ -67,8 +67,10 @@ class Output:
 
         A terminal gets no orders with it.
         """
+        self._data(text if text.endswith("\n") or not text else text + "\n")
+
+    def _data(self, text: str) -> None:
         text = harmless_lines(text) if self.stdout.isatty() else text
-        text = text if text.endswith("\n") or not text else text + "\n"
         buffer = None if _is_unicode(self.stdout) else getattr(self.stdout, "buffer", None)
         if buffer is None:
             self._write(self.stdout, text)
@@ -76,7 +78,8 @@ class Output:
             self._attempt(self.stdout, lambda: (buffer.write(text.encode("utf-8", "surrogateescape")), buffer.flush()))
 
     def json(self, document: Any) -> None:
-        self.data(json_escaped(indented_json(document)))
+        write_indented_json(document, lambda piece: self._data(json_escaped(piece)))
+        self._data("\n")
 
     def yaml(self, document: Any) -> None:
         from workbench.present.yaml_data import yaml_data

@@ -6,14 +6,22 @@ import json
 from datetime import date
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.cli.indented_json import indented_json
+from workbench.cli import indented_json as module
+from workbench.cli.indented_json import write_indented_json
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates()
 KEYS = st.text() | st.none() | st.booleans() | st.integers() | st.floats()
 ANY = st.recursive(PLAIN, lambda each: st.lists(each) | st.tuples(each) | st.dictionaries(KEYS, each), max_leaves=12)
+
+
+def indented_json(document: Any) -> str:
+    pieces: list[str] = []
+    write_indented_json(document, pieces.append)
+    return "".join(pieces)
 
 
 @given(ANY)
@@ -30,3 +38,12 @@ def test_subclasses_of_plain_values_are_written_alike() -> None:
 
     document = {"text": Text("é\u2028\x01"), Text("number"): Number(3), "day": date(2026, 1, 1), "none": [], "no": {}}
     assert indented_json(document) == json.dumps(document, indent=2, ensure_ascii=False, default=str)
+
+
+def test_a_long_document_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_PARTS", 10)
+    document = {"changes": [{"id": number, "fields": ["a", "b"]} for number in range(20)]}
+    pieces: list[str] = []
+    write_indented_json(document, pieces.append)
+    assert len(pieces) > 5 and max(map(len, pieces)) < 400
+    assert "".join(pieces) == json.dumps(document, indent=2)
