@@ -33,7 +33,7 @@ from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
 from runtimes.sandbox.validate.causes import Causes
-from runtimes.sandbox.validate.events import newer_event
+from runtimes.sandbox.validate.events import newer_change, newer_event
 from runtimes.sandbox.versions import read_as, to_storage
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -482,6 +482,8 @@ def _check_change(state: State, call: Call, new: Object, live: Object) -> None:
     causes = validate.update(kind, new, live, call.subresource)
     if call.resource.storage == DEFINITIONS and call.subresource is None:
         causes += definitions.update(new, live)
+    if call.resource.group == "events.k8s.io":
+        causes += newer_change(new, live)
     if causes:
         raise _invalid(call.resource, new, causes)
     _warn(call, validate.warnings(kind, new, live))

@@ -256,9 +256,9 @@ def _limited(values: list[str], most: int) -> str:
 
 
 def _endpoint_slice(obj: Object, now: datetime) -> list[Any]:
-    ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
+    ports = [str(port.get("port") or port.get("name", "*")) for port in obj.get("ports") or ()]
     addresses = [address for each in obj.get("endpoints") or () for address in each.get("addresses") or ()]
-    shown_ports = _limited(ports, 3) if ports else _UNSET
+    shown_ports = _limited(ports, 3) if any(ports) else _UNSET
     shown = _limited(addresses, 3) if addresses else _UNSET
     return [obj["metadata"]["name"], obj.get("addressType", ""), shown_ports, shown, _age(obj, now)]
 

@@ -77,6 +77,8 @@ class Gateway:
         parts = segments(incoming.rel_url.raw_path)
         if parts is None:
             self._authorize_path(user, incoming.method, incoming.path)
+            if incoming.path.startswith("//"):
+                return replies.plain_not_found()
             raise handlers.no_resource()
         place = address(parts) if parts else None
         if place is None or not place.plural:
@@ -161,6 +163,8 @@ class Gateway:
             if not known or known[0].is_custom:
                 return self._missing_version(place) if not known else replies.plain_not_found()
             raise handlers.no_resource()
+        if incoming.method == "HEAD":
+            raise method_not_allowed()
         problems = path_segment(place.name)
         if problems:
             raise bad_request(f"Name parameter invalid: {json.dumps(place.name)}: {';'.join(problems)}")

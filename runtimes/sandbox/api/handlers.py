@@ -372,7 +372,7 @@ def _finalize(request: Request) -> Reply:
     body = request.body()
     finalizers = list((body.get("spec") or {}).get("finalizers") or ())
     causes = Causes()
-    namespace_finalizers(causes, finalizers)
+    namespace_finalizers(causes, finalizers, is_numbered=True)
     if causes:
         raise invalid("", "Namespace", request.address.name, list(causes))
     return Reply(200, request.cluster.finalize_namespace(request.address.name, finalizers))

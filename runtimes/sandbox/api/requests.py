@@ -45,11 +45,12 @@ class Address:
 
 
 def segments(raw_path: str) -> list[str] | None:
-    """The path's parts without a slash at its end; None if one of them is empty."""
-    parts = unquote(raw_path).lstrip("/").split("/")
-    if parts and parts[-1] == "":
-        parts.pop()
-    return None if "" in parts else parts
+    """The path's parts without slashes at its end; None if one of them is empty, but that of `namespaces//pods`."""
+    path = unquote(raw_path)
+    parts = path.strip("/").split("/") if path.strip("/") else []
+    empty = [index for index, part in enumerate(parts) if not part]
+    is_of_all = len(empty) == 1 and parts[empty[0] - 1] == "namespaces"
+    return None if path.startswith("//") or (empty and not is_of_all) else parts
 
 
 def address(parts: Sequence[str]) -> Address | None:
@@ -65,7 +66,7 @@ def address(parts: Sequence[str]) -> Address | None:
         rest = rest[1:]
     namespace: str | None = None
     if rest[:1] == ["namespaces"] and len(rest) > 2 and not (rest[2] in ("status", "finalize") and len(rest) == 3):
-        namespace, rest = rest[1], rest[2:]
+        namespace, rest = rest[1] or None, rest[2:]  # `namespaces//pods` are those of all
     plural, name, subresource, *more = [*rest, "", "", ""][: max(3, len(rest))]
     return Address(group, version, plural, namespace, name, subresource, tuple(m for m in more if m), legacy)
 

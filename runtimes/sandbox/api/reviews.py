@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
 from typing import Any, Protocol, cast
@@ -18,6 +15,7 @@ from runtimes.sandbox.errors import JsonObject, bad_request, conflict, invalid, 
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.role_rules import Attributes
 from runtimes.sandbox.schema.registry import Registry
+from runtimes.sandbox.tokens import unsigned
 from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.writing import Call, FieldValidation, User, read_body
 
@@ -220,7 +218,7 @@ def request_token(request: Request) -> Reply:
                 "expirationSeconds": seconds,
                 "boundObjectRef": spec.get("boundObjectRef"),
             },
-            "status": {"token": _unsigned(claims), "expirationTimestamp": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")},
+            "status": {"token": unsigned(claims), "expirationTimestamp": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")},
         },
     )
 
@@ -244,13 +242,6 @@ def _check_bound(request: Request, bound: JsonObject | None) -> None:
             "The object might have been deleted and then recreated"
         )
         raise conflict("", kind, name, why)
-
-
-def _unsigned(claims: JsonObject) -> str:
-    def part(value: JsonObject) -> str:
-        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
-
-    return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims)}.{secrets.token_urlsafe(32)}"
 
 
 HANDLERS: Mapping[tuple[str, str], Callable[[Any], Reply]] = {

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from runtimes.sandbox.clock import Clock
 from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.controllers.account_tokens import AccountTokens
 from runtimes.sandbox.controllers.apiservices import ApiServices
 from runtimes.sandbox.controllers.base import Controller, Factory, World, resource_key
 from runtimes.sandbox.controllers.clusterroles import RoleAggregation
@@ -45,6 +46,7 @@ ALL: tuple[Factory, ...] = (
     GarbageCollector,
     Namespaces,
     ServiceAccounts,
+    AccountTokens,
     RootCertificates,
     NodeReports,
     NodeLifecycle,

@@ -120,8 +120,6 @@ class Jobs(Controller):
             uncounted = [pod for pod in uncounted if pod["metadata"]["uid"] not in kept]
             failed = [pod for pod in failed if pod["metadata"]["uid"] not in kept]
             self._note_suspension(job, suspended)
-        if suspended and not active:
-            status.pop("startTime", None)
         self._write(job, pods, active, verdict, succeeded, failed, uncounted, total_succeeded, lost)
         if failure is not None:
             raise failure

@@ -484,12 +484,12 @@ def _is_quota_resource(name: str) -> bool:
 
 
 def namespace(causes: Causes, obj: Object) -> None:
-    namespace_finalizers(causes, (obj.get("spec") or {}).get("finalizers") or [])
+    namespace_finalizers(causes, (obj.get("spec") or {}).get("finalizers") or [], is_numbered=False)
 
 
-def namespace_finalizers(causes: Causes, given: list[str]) -> None:
+def namespace_finalizers(causes: Causes, given: list[str], *, is_numbered: bool) -> None:
     for index, finalizer in enumerate(given):
-        here = f"spec.finalizers[{index}]"
+        here = f"spec.finalizers[{index}]" if is_numbered else "spec.finalizers"
         causes.invalid_each(here, finalizer, names.qualified(finalizer))
         if "/" not in finalizer and finalizer != "kubernetes":
             text = "name is neither a standard finalizer name nor is it fully qualified"

@@ -31,15 +31,38 @@ def event(causes: Causes, obj: Object) -> None:
             causes.invalid(name, "", f"can have at most {most} characters")
 
 
+_FIXED = (
+    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type"),
+    *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),
+)
+"""What the newer API lets nobody change, in the server's order and as often as it says so."""
+
+
+def newer_change(new: Object, old: Object) -> Causes:
+    """What events.k8s.io wants of a changed event on top, both in their core form: only the series goes on."""
+    causes = Causes()
+    if new.get("series") is not None and new["series"] != old.get("series"):
+        _series(causes, new["series"])
+    for name in _FIXED:
+        path = "reportingController" if name == "reportingComponent" else name
+        if (new.get(name) or None) != (old.get(name) or None):
+            causes.immutable(path, new.get(name), old.get(name))
+    return causes
+
+
+def _series(causes: Causes, series: Object) -> None:
+    if (series.get("count") or 0) < 2:
+        causes.invalid("series.count", "", "should be at least 2")
+    if not series.get("lastObservedTime"):
+        causes.required("series.lastObservedTime")
+
+
 def newer_event(obj: Object) -> Causes:
     """What events.k8s.io wants of a new event on top, in its core form."""
     causes = Causes()
     series, kind = obj.get("series"), obj.get("type") or ""
     if series is not None:
-        if (series.get("count") or 0) < 2:
-            causes.invalid("series.count", "", "should be at least 2")
-        if not series.get("lastObservedTime"):
-            causes.required("series.lastObservedTime")
+        _series(causes, series)
     if not obj.get("eventTime"):
         causes.required("eventTime")
     if kind not in ("Normal", "Warning"):

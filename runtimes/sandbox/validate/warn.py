@@ -240,6 +240,11 @@ def _claim(new: Object, old: Object | None) -> list[str]:
     return found + _fractions(limits, ("storage",), "spec.resources")
 
 
+def _endpoint_slice(new: Object, old: Object | None) -> list[str]:
+    is_told = old is None and new.get("addressType") == "FQDN"
+    return ["spec.addressType: FQDN endpoints are deprecated"] if is_told else []
+
+
 def _stateful_set(new: Object, old: Object | None) -> list[str]:
     found = _templated(named=False)(new, old)
     if (_spec(new).get("revisionHistoryLimit") or 0) < 0:
@@ -263,6 +268,7 @@ def _policy(new: Object, old: Object | None) -> list[str]:
 
 _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = {
     ("", "Pod"): _pod,
+    ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("", "Service"): _service,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,

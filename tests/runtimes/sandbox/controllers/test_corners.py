@@ -115,3 +115,39 @@ def test_what_a_services_proxy_says_depends_on_who_is_behind_it(world: World) ->
     )
     world.pass_seconds(5)
     assert asked() == (501, "the sandbox simulates Pods: nothing listens behind service web")
+
+
+def test_a_job_that_is_suspended_keeps_when_it_began(world: World) -> None:
+    spec = {"template": template("web:1-long", restartPolicy="Never")}
+    world.create("jobs.batch", {"metadata": {"name": "work"}, "spec": spec})
+    world.pass_seconds(5)
+    began = world.get("jobs.batch", "work")["status"]["startTime"]
+    world.patch("jobs.batch", "work", {"spec": {"suspend": True}})
+    world.pass_seconds(20)
+    status = world.get("jobs.batch", "work")["status"]
+    assert not world.pods()
+    assert status["startTime"] == began and "active" not in status
+
+
+def _token_secret(name: str, account: str, **annotations: str) -> Object:
+    named = {"kubernetes.io/service-account.name": account, **annotations}
+    return {"metadata": {"name": name, "annotations": named}, "type": "kubernetes.io/service-account-token"}
+
+
+def test_a_secret_for_a_token_is_filled_and_ends_with_its_account(world: World) -> None:
+    made = world.create("serviceaccounts", {"metadata": {"name": "robot"}})
+    for secret in (
+        _token_secret("token", "robot"),
+        _token_secret("nobodys", "none"),
+        _token_secret("anothers", "robot", **{"kubernetes.io/service-account.uid": "another"}),
+    ):
+        world.create("secrets", secret)
+    world.pass_seconds(2)
+    secrets = {secret["metadata"]["name"]: secret for secret in world.cluster.list("secrets", "default").items}
+    assert secrets.keys() == {"token"}
+    assert secrets["token"]["data"].keys() == {"ca.crt", "namespace", "token"}
+    uid = secrets["token"]["metadata"]["annotations"]["kubernetes.io/service-account.uid"]
+    assert uid == made["metadata"]["uid"]
+    world.cluster.delete("serviceaccounts", "default", "robot")
+    world.pass_seconds(2)
+    assert not world.cluster.list("secrets", "default").items
