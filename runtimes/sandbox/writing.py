@@ -165,7 +165,8 @@ def _judge(state: State, call: Call, obj: Object, old: Object | None) -> None:
 def _through_storage(state: State, call: Call, obj: Object) -> Object:
     """As it comes back from storage: read again with defaults."""
     if call.resource.is_custom:
-        return obj
+        whole: Object = written.whole_numbers(obj)
+        return whole
     kind = _stored_kind(state, call)
     obj = written.stored(kind, obj)
     defaults.apply(kind, obj)

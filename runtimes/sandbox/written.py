@@ -146,3 +146,20 @@ def zero_element(type_: Type, go: str) -> Any:
     if type_.format == "byte":
         return ""
     return zero_value(Field("", type_, pointer=False))
+
+
+def whole_numbers(value: Any) -> Any:
+    """A custom resource's `2.0` is written as `2`, as Go writes one; the value itself where there is none of these."""
+    match value:
+        case float() if value.is_integer() and abs(value) < _EXPONENT_FROM:
+            return int(value)
+        case dict():
+            made = {key: whole_numbers(each) for key, each in value.items()}
+            return made if any(made[key] is not value[key] for key in value) else value
+        case list():
+            items = [whole_numbers(each) for each in value]
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value
+
+
+_EXPONENT_FROM: Final = 1e21

@@ -135,6 +135,11 @@ class CronJobs(Controller):
     def _note_finished(self, cron: Object, jobs: list[Object]) -> Object:
         status = cron.setdefault("status", {})
         by_uid = {job["metadata"]["uid"]: job for job in jobs}
+        listed = {reference["uid"] for reference in status.get("active") or ()}
+        for uid, job in by_uid.items():
+            if uid not in listed and _end_of(job) is None:
+                text = f"Saw a job that the controller did not create or forgot: {job['metadata']['name']}"
+                self.event(cron, "Warning", "UnexpectedJob", text)
         active = []
         for reference in status.get("active") or ():
             job = by_uid.get(reference["uid"])

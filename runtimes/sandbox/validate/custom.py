@@ -47,6 +47,8 @@ def schema_rules(causes: Causes, schema: Object, value: Any, path: str, old: Any
                 causes.wrong_type(path, "null", f'{path} in body must be of type {expected}: "null"')
         return
     if not _has_type(causes, schema, value, path):
+        if isinstance(value, float) and schema.get("type") == "integer":
+            _number(causes, schema, value, path)  # a number all the same
         _enumeration(causes, schema, value, path)
         _combinations(causes, schema, value, path)
         return
@@ -369,7 +371,8 @@ def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
         # the library takes the whole part only
         causes.invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
     elif step and value % step:
-        causes.invalid(path, value, f"{path} in body should be a multiple of {_short(step)}")
+        given = int(value) if float(value).is_integer() else value
+        causes.invalid(path, given, f"{path} in body should be a multiple of {_short(step)}")
     if most is not None:
         if schema.get("exclusiveMaximum") and value >= most:
             causes.invalid(path, value, f"{path} in body should be less than {_short(most)}")

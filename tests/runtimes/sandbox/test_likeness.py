@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.go_times import time_text
 from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.validate.custom import schema_rules
+from runtimes.sandbox.written import whole_numbers
 
 from .kinds import deployment
 
@@ -179,3 +181,18 @@ def test_what_a_job_says_of_its_end_is_whole(cluster: Cluster) -> None:
     assert "cannot disable the terminal Complete=True condition" in error.message
     error = refusal(lambda: write(succeeded=0))
     assert "cannot decrease the succeeded counter" in error.message
+
+
+def test_whole_numbers_of_a_custom_resource_are_written_without_a_point() -> None:
+    plain = {"a": [1, 2.5], "b": {"c": "2.0"}}
+    assert whole_numbers(plain) is plain
+    assert json.dumps(whole_numbers({"a": [2.0, 2.5], "b": {"c": -1000.0}})) == '{"a": [2, 2.5], "b": {"c": -1000}}'
+
+
+def test_a_part_of_a_number_where_a_whole_one_is_wanted_is_measured_too() -> None:
+    causes = Causes()
+    schema_rules(causes, {"type": "integer", "multipleOf": 2}, 2.5, "n")
+    assert [each["message"].partition("n in body ")[2] for each in causes] == [
+        'must be of type integer: "number"',
+        "should be a multiple of 2",
+    ]

@@ -127,6 +127,10 @@ def test_a_job_that_is_suspended_keeps_when_it_began(world: World) -> None:
     status = world.get("jobs.batch", "work")["status"]
     assert not world.pods()
     assert status["startTime"] == began and "active" not in status
+    world.patch("jobs.batch", "work", {"spec": {"suspend": False}})
+    world.pass_seconds(5)
+    status = world.get("jobs.batch", "work")["status"]
+    assert status["active"] == 1 and status["startTime"] > began
 
 
 def _token_secret(name: str, account: str, **annotations: str) -> Object:
@@ -151,3 +155,22 @@ def test_a_secret_for_a_token_is_filled_and_ends_with_its_account(world: World) 
     world.cluster.delete("serviceaccounts", "default", "robot")
     world.pass_seconds(2)
     assert not world.cluster.list("secrets", "default").items
+
+
+def test_a_job_that_a_schedule_did_not_make_is_told(world: World) -> None:
+    job = {"spec": {"template": template("web:1-long", restartPolicy="Never")}}
+    cron = world.create(
+        "cronjobs.batch", {"metadata": {"name": "cron"}, "spec": {"schedule": "0 0 1 1 *", "jobTemplate": job}}
+    )
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "name": "cron",
+        "uid": cron["metadata"]["uid"],
+        "controller": True,
+    }
+    world.create("jobs.batch", {"metadata": {"name": "by-hand", "ownerReferences": [owner]}, **job})
+    world.pass_seconds(5)
+    assert [event["message"] for event in world.events("UnexpectedJob")] == [
+        "Saw a job that the controller did not create or forgot: by-hand"
+    ]
