@@ -196,6 +196,15 @@ def _priority(review: Review) -> None:
     spec["preemptionPolicy"] = policy
 
 
+def _one_default_priority(review: Review) -> None:
+    if review.resource.storage != ("scheduling.k8s.io", "priorityclasses") or not review.obj.get("globalDefault"):
+        return
+    for (_, name), each in review.store.items(review.resource.storage):
+        if each.get("globalDefault") and name != review.name:
+            why = f"PriorityClass {name} is already marked as default. Only one default can exist"
+            raise _refuse(review, why)
+
+
 def _runtime_class(review: Review) -> None:
     """A class adds its overhead, node selector and tolerations to the Pods that name it."""
     if not _creates_pod(review):
@@ -396,6 +405,9 @@ def _new_node_taint(review: Review) -> None:
 # --- Storage ---
 
 
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+
 def _storage_protection(review: Review) -> None:
     finalizer = {
         ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
@@ -412,7 +424,8 @@ def _storage_protection(review: Review) -> None:
 def _default_storage_class(review: Review) -> None:
     if review.resource.storage != ("", "persistentvolumeclaims") or review.old is not None:
         return
-    if review.obj["spec"].get("storageClassName") is not None:
+    annotations = review.obj["metadata"].get("annotations") or {}
+    if review.obj["spec"].get("storageClassName") is not None or _OLD_CLASS in annotations:
         return
     marked = [
         each
@@ -455,4 +468,4 @@ _MUTATING: tuple[Plugin, ...] = (
     _default_storage_class,
     _storage_protection,
 )
-_VALIDATING: tuple[Plugin, ...] = (_limit_bounds, _pod_security, _claim_growth)
+_VALIDATING: tuple[Plugin, ...] = (_limit_bounds, _pod_security, _one_default_priority, _claim_growth)

@@ -136,9 +136,9 @@ class CronJobs(Controller):
         status = cron.setdefault("status", {})
         by_uid = {job["metadata"]["uid"]: job for job in jobs}
         listed = {reference["uid"] for reference in status.get("active") or ()}
-        for uid, job in by_uid.items():
-            if uid not in listed and _end_of(job) is None:
-                text = f"Saw a job that the controller did not create or forgot: {job['metadata']['name']}"
+        for uid, other in by_uid.items():
+            if uid not in listed and _end_of(other) is None:
+                text = f"Saw a job that the controller did not create or forgot: {other['metadata']['name']}"
                 self.event(cron, "Warning", "UnexpectedJob", text)
         active = []
         for reference in status.get("active") or ():

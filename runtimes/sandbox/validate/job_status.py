@@ -114,8 +114,8 @@ def _kept(causes: Causes, job: Object, status: Object, before: Object) -> None:
     if "SuccessCriteriaMet" in lost:
         causes.invalid_whole("status.conditions", "cannot disable the SuccessCriteriaMet=True condition")
     started, was = status.get("startTime"), before.get("startTime")
-    suspension = next((each for each in status.get("conditions") or () if each.get("type") == "Suspended"), {})
-    is_resuming = "Suspended" in _true(before) and suspension.get("status") == "False"
+    said = {each.get("type"): each.get("status") for each in status.get("conditions") or ()}
+    is_resuming = "Suspended" in _true(before) and said.get("Suspended") == "False"
     if was and started != was and not is_resuming and not (job.get("spec") or {}).get("suspend"):
         causes.required("status.startTime", "startTime cannot be removed for unsuspended job")
     if before.get("completionTime") and status.get("completionTime") not in (None, before["completionTime"]):
