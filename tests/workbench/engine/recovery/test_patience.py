@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import selectors
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 import anyio
 import pytest
 
 from runtimes.base.answer_listeners import notify
+from tests.virtual_time import seconds_of
 from workbench.engine.recovery.document import Limits
 from workbench.engine.recovery.patience import patience
 
 LIMITS = Limits(answer_seconds=30, deadline_seconds=400)
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """Has its own time: what it would wait for is over at once."""
-
-    def __init__(self) -> None:
-        super().__init__(_Selector(self))
-        self.now = 0.0
-
-    def time(self) -> float:
-        return self.now
-
-
-class _Selector(selectors.DefaultSelector):
-    def __init__(self, loop: _Loop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        found = super().select(0)
-        if not found and timeout:
-            self._loop.now += timeout
-        return found
-
-
-def seconds_of(work: Callable[[], Awaitable[None]]) -> float:
-    """Runs something; returns how long it took by the clock of its loop."""
-
-    async def run() -> float:
-        await work()
-        return anyio.current_time()
-
-    with asyncio.Runner(loop_factory=_Loop) as runner:
-        return runner.run(run())
 
 
 async def answers(number: int, after: float) -> None:
