@@ -52,7 +52,7 @@ def _others(applied: Any, after: Any, keys: Keys, path: FieldPath) -> Iterator[F
     elif isinstance(applied, list) and isinstance(after, list) and len(applied) == len(after):
         for index, pair in enumerate(zip(applied, after, strict=True)):
             yield from _others(*pair, keys, (*path, index))
-    elif not _is_same(applied, after) and not _is_drawn(path, applied):
+    elif not is_same(applied, after) and not _is_drawn(path, applied):
         yield path
 
 
@@ -65,7 +65,7 @@ def _other_elements(
     said = {name: element[name] for name in names if name in element}
     place = (*path, ListKey(tuple((name, each) for name, each in said.items() if isinstance(each, str | int))))
     for other in after:
-        if isinstance(other, Mapping) and all(_is_same(each, other.get(name)) for name, each in said.items()):
+        if isinstance(other, Mapping) and all(is_same(each, other.get(name)) for name, each in said.items()):
             yield from _others(element, other, keys, place)
             return
     yield place
@@ -86,7 +86,7 @@ def _is_drawn(path: FieldPath, applied: Any) -> bool:
     return bool(applied == 0) and str(path[-1]).endswith("Port")
 
 
-def _is_same(applied: Any, after: Any) -> bool:
+def is_same(applied: Any, after: Any) -> bool:
     if same(applied, after):
         return True
     if isinstance(applied, str) and isinstance(after, str) and "".join(applied.split()) == "".join(after.split()):

@@ -100,6 +100,8 @@ class FakeCluster:
         self.away: dict[str, str] = {}
         self.hidden: set[ResourceId] = set()
         """What lists leave out, and a read finds."""
+        self.overrule: dict[tuple[ResourceId, FieldPath], Any] = {}
+        """What a webhook makes of fields that are written; of a dry run it makes nothing."""
         """Kinds that may be read and not listed."""
         self.identity = ClusterIdentity(
             context=f"{place}-admin", server=f"https://{place}.test:6443", user="ann", uid=f"uid-of-{place}"
@@ -232,7 +234,8 @@ class FakeCluster:
         for path in _IMMUTABLE.get(id_.kind, ()):
             if stored and _below(stored.leaves, path) != _below(after.leaves, path):
                 raise Rejected("field is immutable", target=self._place, subject=str(id_))
-        if stored is None or after.leaves != stored.leaves:
+        after.leaves.update({path: value for (of, path), value in self.overrule.items() if of == id_})
+        if stored is None or after.leaves != stored.leaves or after.owners != stored.owners:
             after.version = self._version()
         self.objects[id_] = after
         return self._live(id_, after)

@@ -10,7 +10,7 @@ import pytest
 
 from runtimes.base import ApplyRequest, Conflict, Forbidden, KubernetesId, LiveResource, ResourceId, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
-from tests.workbench.engine.world import Recorded, World, config_map, deployment, names, namespace
+from tests.workbench.engine.world import Recorded, World, config_map, deployment, names, namespace, secret
 from workbench.engine.errors import StalePlan
 from workbench.engine.events import ApplyFinished, Outcome, StepFailed, StepFinished, StepStarted
 from workbench.engine.execute import check, execute
@@ -302,3 +302,47 @@ class Losing:
             await self._apply(request)
         self._meanwhile()
         raise Unreachable("reset", target="hz", is_uncertain=True)
+
+
+async def test_a_write_that_is_answered_well_and_was_not_done_is_not_told_as_done() -> None:
+    """As where a proxy answers, or a webhook puts back what is written and lets dry runs pass."""
+    world = World()
+    await world.release(namespace(), config_map("settings", {"a": "1"}))
+    plan = await world.plan(namespace(), config_map("settings", {"a": "2"}))
+    world.hz.overrule[SETTINGS, ("data", "a")] = "1"
+    events = await world.apply(plan)
+    failed = next(each for each in events if isinstance(each, StepFailed))
+    assert (failed.kind, failed.message) == ("Rejected", "the API answered well, and wrote nothing")
+    assert finished(events).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_write_that_leaves_something_else_than_was_approved_is_not_told_as_done(is_new: bool) -> None:
+    """As by a webhook that lets dry runs pass, or was changed since."""
+    world = World()
+    await world.release(namespace(), *([] if is_new else [deployment("web", image="web:1", replicas=1)]))
+    plan = await world.plan(namespace(), deployment("web", image="web:2", replicas=3))
+    world.hz.overrule[WEB, ("spec", "replicas")] = 2
+    events = await world.apply(plan)
+    failed = next(each for each in events if isinstance(each, StepFailed))
+    assert (failed.kind, failed.message) == ("Rejected", "it was written, and not as approved: spec.replicas")
+    again = await world.plan(namespace(), deployment("web", image="web:2", replicas=3))
+    assert [each.address.id for each in again.steps()] == [WEB]
+
+
+async def test_a_field_that_was_to_go_and_stays_is_not_told_as_done() -> None:
+    world = World()
+    await world.release(namespace(), config_map("settings", {"a": "1", "b": "1"}))
+    plan = await world.plan(namespace(), config_map("settings", {"a": "2"}))
+    world.hz.overrule[SETTINGS, ("data", "b")] = "1"
+    failed = next(each for each in await world.apply(plan) if isinstance(each, StepFailed))
+    assert failed.message == "it was written, and not as approved: data.b"
+
+
+async def test_a_secret_that_was_not_written_as_approved_is_named_without_its_value() -> None:
+    world = World()
+    await world.release(namespace())
+    plan = await world.plan(namespace(), secret("key", {"token": "aHVudGVyMg==", "user": "YQ=="}))
+    world.hz.overrule[KubernetesId("v1", "Secret", "shop", "key"), ("data", "token")] = "b3RoZXI="
+    failed = next(each for each in await world.apply(plan) if isinstance(each, StepFailed))
+    assert failed.message == "it was written, and not as approved: data.token"

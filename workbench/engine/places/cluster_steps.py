@@ -34,6 +34,7 @@ from runtimes.base import (
     RuntimeFailure,
     Status,
     Unreachable,
+    format_path,
     limiter,
 )
 from runtimes.base.limiter import Limiter
@@ -43,8 +44,10 @@ from workbench.engine.events import Action
 from workbench.engine.masking import Seal
 from workbench.engine.places.place import Apply, known, steps_of
 from workbench.engine.plan import Plan
+from workbench.engine.taken import not_as_approved
 from workbench.engine.values import Value
 from workbench.engine.workspace import value_now
+from workbench.words import few
 
 _WRITE_PATIENCE_SECONDS = 80.0
 _GONE_PATIENCE_SECONDS = 120.0
@@ -59,6 +62,8 @@ _GIVEN_UP_AFTER = {0: 1.0, 1: 3.0}
 """How many times overdue the answer to a creation may be, by the attempt. Later ones are waited for: with a slow
 webhook none would ever come to its end."""
 _AGAIN_SECONDS = 0.2
+_MOST_NAMED = 3
+_WHO_PUTS_BACK = "an admission webhook or policy may let dry runs pass and change what is written"
 AT_ONCE = 10
 """Writes to one cluster at a time."""
 
@@ -218,11 +223,15 @@ class ClusterSteps:
             case Action.CREATE | Action.UPDATE:
                 request = ApplyRequest(known(resource), expected, self._plan.force, change.takes_away, gives_up_after)
                 live = await self._runtime.apply(request)
+                self._refuse_other(change, request, live)
                 return await self._established(live)
             case Action.REPLACE:
                 await self._runtime.delete(DeleteRequest(change.address.id, expected))
                 await self._gone_at_last(change)
-                return await self._runtime.apply(ApplyRequest(known(resource), None, self._plan.force))
+                request = ApplyRequest(known(resource), None, self._plan.force)
+                live = await self._runtime.apply(request)
+                self._refuse_other(change, request, live)
+                return live
             case Action.DELETE:
                 if expected is not None:
                     await self._runtime.delete(DeleteRequest(change.address.id, expected))
@@ -235,6 +244,24 @@ class ClusterSteps:
                 raise AssertionError(f"{change.action.value} is no step of a cluster")
             case _:
                 assert_never(change.action)
+
+    def _refuse_other(self, change: Change, request: ApplyRequest, live: LiveResource) -> None:
+        """Raises `Rejected` where a write was answered well, and what is there now is not what was approved."""
+        subject = str(change.address.id)
+        if request.expected is not None and live.identity.version == request.expected.version:
+            raise Rejected(
+                "the API answered well, and wrote nothing",
+                target=self._runtime.place,
+                subject=subject,
+                hint=f"{_WHO_PUTS_BACK}, or a proxy may answer in its place",
+            )
+        if others := [format_path(each) for each in not_as_approved(change, request.resource, live.body)]:
+            raise Rejected(
+                f"it was written, and not as approved: {few(others, _MOST_NAMED)}",
+                target=self._runtime.place,
+                subject=subject,
+                hint=f"{_WHO_PUTS_BACK}; plan again to see what is there now",
+            )
 
     async def _gone(self, change: Change) -> None:
         """Waits until a deleted object is no more: what replaces it cannot be made before."""
