@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from concurrent.futures import Executor
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
 import pytest
@@ -18,6 +19,7 @@ from workbench.engine.evaluator import EvaluationRequest
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 _LOOK_SECONDS = 0.002
 
@@ -33,8 +35,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.now
 
-    def run_in_executor(self, executor: Any, function: Any, *args: Any) -> Any:
-        found = super().run_in_executor(executor, function, *args)
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Arguments]], T], *args: *Arguments
+    ) -> asyncio.Future[T]:
+        found = super().run_in_executor(executor, func, *args)
         self.at_work += 1
         found.add_done_callback(self._worked)
         return found

@@ -8,7 +8,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kcl.records import dataclass, field
-from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure, TooMany, Unreachable
+from runtimes.base import (
+    ClusterIdentity,
+    Forbidden,
+    KubernetesId,
+    NotThere,
+    Rejected,
+    RuntimeFailure,
+    TooMany,
+    Unreachable,
+)
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.anothers import may_be_anothers, of_another
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
@@ -54,6 +63,9 @@ class WatchEvent:
     object: Object = field(repr=False)
 
 
+_SYSTEM_NAMESPACE = "/api/v1/namespaces/kube-system"
+_ANY = (("resourceVersion", "0"),)
+_LONGEST_UID = 128
 _AUTHORIZATION = "authorization.k8s.io/v1"
 
 
@@ -61,6 +73,9 @@ class Client:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.discovery = Discovery(transport)
+        self.uid = ""
+        """That of the cluster, as far as it was told yet; see `system_namespace`."""
+        self._tells_uid = True
 
     @property
     def place(self) -> str:
@@ -359,11 +374,23 @@ class Client:
 
     async def system_namespace(self) -> Object:
         """Returns the namespace kube-system; raises `Forbidden` or `NotThere`. Discovery need not be asked for it."""
-        return _object(await self._transport.call("GET", "/api/v1/namespaces/kube-system"))
+        found = _object(await self._transport.call("GET", _SYSTEM_NAMESPACE))
+        self.uid = _uid(found)
+        return found
 
-    async def probe(self) -> None:
-        """Asks the server something that costs it nothing; raises what it answers, or that it does not."""
+    async def probe(self) -> str:
+        """Asks the server something that costs it little; raises what it answers, or that it does not.
+
+        Returns the uid of its namespace kube-system, by which a cluster is known; "" where it does not tell.
+        """
+        if self._tells_uid:
+            try:
+                # any version will do: that is answered from memory
+                return _uid(_object(await self._transport.call("GET", _SYSTEM_NAMESPACE, query=_ANY, is_once=True)))
+            except (Forbidden, NotThere):
+                self._tells_uid = False  # who may not know is not refused every few seconds
         await self._transport.call("GET", "/version", is_once=True, is_text=True)
+        return ""
 
     async def log(
         self, namespace: str, pod: str, *, container: str = "", previous: bool = False, tail_lines: int = 50
@@ -475,6 +502,13 @@ class Client:
     async def _path(self, id_: KubernetesId) -> str:
         resource = await self.discovery.resource(id_.api_version, id_.kind)
         return resource.path(id_.namespace or self.default_namespace, id_.name)
+
+
+def _uid(live: Object) -> str:
+    """Returns the uid of an object, "" for what cannot be one."""
+    metadata = live.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
+    return uid if isinstance(uid, str) and len(uid) <= _LONGEST_UID and uid.isprintable() else ""
 
 
 def _short_line(text: str, *, is_cut: bool = False) -> str:

@@ -3,6 +3,9 @@
 A watch that is silent says nothing: nothing happened, or nothing comes through any more. TCP does not tell either, as
 long as somebody on the way takes the packets (a proxy, a load balancer, a NAT table that forgot). So the server is
 asked something small; an answer of any kind counts, a refusal too, but not one by whom asks for credentials again.
+
+It says which cluster it is, where we may know. An address may lead to another one by now, which has objects of the same
+names: what they are there says nothing of those that are looked at.
 """
 
 from __future__ import annotations
@@ -23,6 +26,15 @@ _REPORT_SECONDS = 1.0
 _LAG_SECONDS = 0.5
 
 
+class AnotherCluster(RuntimeFailure):
+    """Another cluster answers, or did a moment ago. `turns` where that is news: all that was heard is asked for again,
+    as it may be the other's."""
+
+    def __init__(self, message: str, *, target: str, hint: str, turns: bool) -> None:
+        super().__init__(message, target=target, hint=hint)
+        self.turns = turns
+
+
 class Liveness:
     """Calls `changed` whenever there is a new `contact`, and before that `turned` when the server went or came back.
 
@@ -35,11 +47,14 @@ class Liveness:
         self._answered_at: datetime | None = None
         self._heard = float("-inf")
         self._reported = float("-inf")
+        self._uid, self._is_another = client.uid, False
         self.contact: Contact | None = None
         self.failure: RuntimeFailure | None = None
 
     def heard(self) -> None:
         """Takes note that the server said something, be it on a watch."""
+        if self._is_another:
+            return
         now = time.monotonic()
         was_lost = self.failure is not None
         self._answered_at, self._heard = datetime.now(UTC), now
@@ -57,6 +72,8 @@ class Liveness:
             failure = await self._probe()
             if failure is None:
                 self.heard()
+            elif isinstance(failure, AnotherCluster):
+                self._fail(failure, turns=failure.turns)
             elif self._heard < began and time.monotonic() - began < ANSWER_SECONDS + _LAG_SECONDS:
                 self._fail(failure)
             else:
@@ -66,9 +83,9 @@ class Liveness:
     async def _probe(self) -> RuntimeFailure | None:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                await self._client.probe()
+                uid = await self._client.probe()
         except (Forbidden, NotThere, Rejected):
-            return None
+            return self._other("")
         except RuntimeFailure as failure:
             return failure
         except TimeoutError:
@@ -77,10 +94,24 @@ class Liveness:
                 target=self._client.place,
                 hint="the connection stands, but nothing comes through: check network, proxy and VPN",
             )
-        return None
+        return self._other(uid)
 
-    def _fail(self, failure: RuntimeFailure) -> None:
-        was_lost = self.failure is not None
+    def _other(self, uid: str) -> RuntimeFailure | None:
+        """Remembers which cluster it is; returns a failure where it is another one by now."""
+        self._uid, was_another = self._uid or uid, self._is_another
+        if uid:
+            self._is_another = uid != self._uid
+        if not self._is_another and not was_another:
+            return None
+        return AnotherCluster(
+            "another cluster answers at this address now" if self._is_another else "the cluster is back",
+            target=self._client.place,
+            hint="what was looked at is not there: check the address in the kubeconfig, then look again",
+            turns=self._is_another is not was_another,
+        )
+
+    def _fail(self, failure: RuntimeFailure, *, turns: bool = False) -> None:
+        was_lost = self.failure is not None and not turns
         lost = Lost(self._answered_at or self._began, type(failure).__name__, failure.message, failure.hint)
         if self.contact is None or self.contact.lost != lost:
             self.contact, self.failure = Contact(self._answered_at, lost, _VALID_SECONDS), failure

@@ -65,7 +65,6 @@ _ATTEMPTS = 10
 _VERSION_OF_NOTHING = "1"
 _IDENTITY_SECONDS = 30.0
 _MOST_EVENTS_OF_ONE = 1_000
-_LONGEST_UID = 128
 _UNCHANGED = frozenset({str, int, bool, type(None)})
 
 
@@ -159,14 +158,12 @@ class KubernetesRuntime:
     async def _asked_identity(self) -> ClusterIdentity:
         known = self._client.identity
         try:
-            system = await self._client.system_namespace()
+            await self._client.system_namespace()
         except Forbidden:
             return replace(known, unknown="its user may not read the namespace kube-system")
         except NotThere:
             return replace(known, unknown="it has no namespace kube-system")
-        metadata = system.get("metadata")
-        uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
-        if not isinstance(uid, str) or not uid or len(uid) > _LONGEST_UID or not uid.isprintable():
+        if not (uid := self._client.uid):
             return replace(known, unknown="its namespace kube-system has no uid")
         return replace(known, uid=uid, unknown="")
 

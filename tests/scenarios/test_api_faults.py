@@ -155,7 +155,8 @@ async def disturbed_versions(fleet: Fleet) -> str:
     fleet.sandbox.disturbances[0].clear()
     disturb(fleet)
     answer_late(fleet)
-    version, worst, spent = 3, 0, []
+    version, worst = 3, 0
+    spent: list[float] = []
     while version < 5 or sum(met.values()) < REQUESTS:
         fleet.write(str(version))
         attempts, seconds = await converged(fleet)

@@ -38,6 +38,13 @@ class Proxy:
         """Passes everything on again; what was frozen alone stays so."""
         self._passes.set()
 
+    def lead_to(self, port: int) -> int:
+        """Leads to another server from now on, and breaks all connections; returns where it led before."""
+        before, self._target = self._target, port
+        for each in self._tasks:
+            each.cancel()
+        return before
+
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
 
@@ -82,15 +89,17 @@ def _redirect(kubeconfig: Path, port: int, to: int) -> None:
     kubeconfig.write_text(kubeconfig.read_text().replace(f":{port}", f":{to}"))
 
 
-def _port(kubeconfig: Path) -> int:
-    config = yaml.safe_load(kubeconfig.read_text())
-    return int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+def port_of(kubeconfig: Path, name: str = "") -> int:
+    """Returns the port of a cluster, the first one unless it is named."""
+    clusters = yaml.safe_load(kubeconfig.read_text())["clusters"]
+    found = next(each["cluster"] for each in clusters if name in ("", each["name"]))
+    return int(found["server"].rpartition(":")[2])
 
 
 @asynccontextmanager
 async def in_front_of(kubeconfig: Path) -> AsyncIterator[Proxy]:
     """Puts a proxy before the server of a kubeconfig, and itself into the file."""
-    port = _port(kubeconfig)
+    port = port_of(kubeconfig)
     proxy = Proxy(port)
     await proxy.start()
     _redirect(kubeconfig, port, proxy.port)

@@ -25,7 +25,7 @@ from runtimes.base import (
 from runtimes.kubernetes import informer, liveness
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.sandbox.server import Sandbox
-from tests.runtimes.kubernetes.black_hole import Proxy, in_front_of
+from tests.runtimes.kubernetes.black_hole import Proxy, in_front_of, port_of
 
 SECONDS = 60
 BODY = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": {"k": "v"}}
@@ -71,7 +71,7 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(liveness, "PROBE_SECONDS", 0.1)
     monkeypatch.setattr(liveness, "ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(liveness, "_REPORT_SECONDS", 0.0)
-    async with Sandbox(controllers=False) as sandbox:
+    async with Sandbox(clusters=2, controllers=False) as sandbox:
         for name in ("direct", "through"):
             sandbox.write_kubeconfig(tmp_path / name)
         direct = KubernetesRuntime.connect(kubeconfig=tmp_path / "direct")
@@ -159,3 +159,25 @@ async def test_a_right_that_was_taken_away_makes_what_was_seen_old(tmp_path: Pat
     for has_listed, is_lost in ((False, False), (True, True)):
         found._has_listed = has_listed
         assert (found.lost is not None) is is_lost
+
+
+async def test_another_cluster_behind_the_address_says_nothing_of_what_was_looked_at(
+    place: Place, tmp_path: Path
+) -> None:
+    """It has an object of the same name, which is ready there."""
+    context = place.sandbox.names[1]
+    other = KubernetesRuntime.connect(kubeconfig=tmp_path / "direct", context=context)
+    await other.apply(ApplyRequest(Resource(ID, RuntimeType.KUBERNETES, BODY), None))
+    await other.close()
+    await place.runtime.identify()
+    async with asyncio.timeout(SECONDS), place.runtime.watch(WatchRequest((ID,))) as reports:
+        seen = Seen(reports)
+        await seen.until(is_present=True, status=Status.CURRENT)
+        before = place.proxy.lead_to(port_of(tmp_path / "direct", context))
+        while seen.contact is None or seen.contact.lost is None or "another cluster" not in seen.contact.lost.message:
+            seen.contact = next_contact if isinstance(next_contact := await anext(reports), Contact) else seen.contact
+        await place.direct.delete(DeleteRequest(ID, None))
+        seen.believed.clear()
+        place.proxy.lead_to(before)
+        await seen.until(is_present=True, status=Status.NOT_FOUND)
+        assert (True, Status.CURRENT) not in seen.believed, "what the other has was shown as if it were here"

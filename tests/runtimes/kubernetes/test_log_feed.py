@@ -35,6 +35,8 @@ class Script:
             return web.json_response(PODS)
         if request.path == "/version":
             return web.json_response({})
+        if request.path == "/api/v1/namespaces/kube-system":
+            return web.json_response({}, status=403)
         if request.path.endswith("/front"):
             return web.json_response(self._pod())
         self.asked.append(dict(request.query))
