@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import pytest
 
+from kcl.records import replace
 from runtimes.base import ApplyRequest, Conflict, Forbidden, KubernetesId, LiveResource, ResourceId, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import Recorded, World, config_map, deployment, names, namespace, secret
@@ -346,3 +347,26 @@ async def test_a_secret_that_was_not_written_as_approved_is_named_without_its_va
     world.hz.overrule[KubernetesId("v1", "Secret", "shop", "key"), ("data", "token")] = "b3RoZXI="
     failed = next(each for each in await world.apply(plan) if isinstance(each, StepFailed))
     assert failed.message == "it was written, and not as approved: data.token"
+
+
+@pytest.mark.parametrize("moment", ["before a creation", "while it is created", "with the answer"])
+async def test_what_is_made_on_a_cluster_that_took_the_place_of_another_is_not_told_as_done(moment: str) -> None:
+    """Creations are bound to there being nothing, which another cluster has as well."""
+    world = World()
+    await world.release(namespace())
+    plan = replace(await world.plan(namespace(), config_map("a", {})), identities={"hz": world.hz.identity})
+
+    def swap(verb: str, id_: ResourceId) -> None:
+        world.hz.identity = replace(world.hz.identity, uid="uid-of-another")
+        if moment == "with the answer":
+            world.hz.fail["apply", str(id_)] = Unreachable("lost", is_uncertain=True)
+            world.hz.before_write = lambda verb, id_: world.hz.fail.clear()
+
+    if moment != "before a creation":
+        world.hz.before_write = swap
+    calls = len(world.hz.calls)
+    events = await world.apply(plan, lambda _: swap("", NAMESPACE) if moment == "before a creation" else None)
+    failed = next(each for each in reversed(events) if isinstance(each, StepFailed))
+    assert failed.kind == "Moved" and "is another cluster now" in failed.message
+    assert finished(events).outcome is Outcome.FAILED
+    assert len(world.hz.calls) - calls == (0 if moment == "before a creation" else 1)

@@ -6,6 +6,10 @@ up as overdue, the object is read: what is as it was before is written again, bo
 being none; what a dry run would change nothing of is done; anything else failed. Who interrupts an apply still gets an
 end: a write whose answer does not come within some seconds is reported as one that may or may not have been done, and
 the next plan looks.
+
+A creation is bound to there being nothing, which another cluster has as well that answers in the place of this one by
+now. So the cluster is asked which one it is: what it said a moment ago does before a creation, after a lost connection
+and at the end it says so again.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from runtimes.base import (
     Address,
     ApplyRequest,
     DeleteRequest,
+    Identifiable,
     Identity,
     KubernetesId,
     LiveResource,
@@ -32,8 +37,10 @@ from runtimes.base import (
     Resource,
     Runtime,
     RuntimeFailure,
+    Sameness,
     Status,
     Unreachable,
+    compare,
     format_path,
     limiter,
 )
@@ -62,6 +69,7 @@ _GIVEN_UP_AFTER = {0: 1.0, 1: 3.0}
 """How many times overdue the answer to a creation may be, by the attempt. Later ones are waited for: with a slow
 webhook none would ever come to its end."""
 _AGAIN_SECONDS = 0.2
+_CONFIRM_SECONDS = 10.0
 _MOST_NAMED = 3
 _WHO_PUTS_BACK = "an admission webhook or policy may let dry runs pass and change what is written"
 AT_ONCE = 10
@@ -110,11 +118,39 @@ class ClusterSteps:
         self._limiter = Limiter(AT_ONCE)
         self._writing: dict[Address, anyio.CancelScope] = {}
         self._held: dict[Address, str] = {}
+        self._created: list[Change] = []
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
             for change in steps_of(self._plan, self._place):
                 tasks.start_soon(self._step, change)
+        if self._created and not self._apply.is_stopping():
+            await self._confirm_created()
+
+    async def _confirm_created(self) -> None:
+        """What was created is done only if it was created on the cluster that was planned for."""
+        try:
+            with anyio.fail_after(_CONFIRM_SECONDS):
+                await self._refuse_another(again=True)
+        except Moved as moved:
+            for change in self._created:
+                await self._apply.fail(change, moved)
+        except (RuntimeFailure, TimeoutError):
+            said = "done; whether it is the same cluster as before could not be asked again"
+            await self._apply.progress(self._created[-1], said)
+
+    async def _refuse_another(self, *, again: bool) -> None:
+        """Raises `Moved` where another cluster answers than was planned for, `RuntimeFailure` where none does."""
+        planned = self._plan.identities.get(self._place)
+        if planned is None or not isinstance(self._runtime, Identifiable):
+            return
+        found = await self._runtime.identify(again=again)
+        if compare(planned, found) is Sameness.OTHER:
+            raise Moved(
+                f"{self._place} is another cluster now: {found}; planned was {planned}",
+                target=self._runtime.place,
+                hint="look at what its address leads to: what was created last may be there",
+            )
 
     async def interrupt(self, *, at_once: bool) -> None:
         """Each step looks whether it still may begin; a write that did has some seconds to be answered.
@@ -169,7 +205,10 @@ class ClusterSteps:
         if self._apply.is_stopping():  # it could not be recorded that it begins, or the lock was lost meanwhile
             await self._apply.skip(change, None)
             return
+        is_new = self._identities.get(change.address) is None
         try:
+            if is_new:
+                await self._refuse_another(again=False)
             with anyio.fail_after(_patience_seconds(change)) as scope:
                 self._writing[change.address] = scope
                 try:
@@ -183,6 +222,8 @@ class ClusterSteps:
             await self._apply.fail(change, _silent(change) if held is None else _still_there(change, held))
         else:
             await self._apply.finish(change, live.identity.uid if live else "")
+            if is_new and live is not None:
+                self._created.append(change)
 
     async def _write(self, change: Change, resource: Resource | None) -> LiveResource | None:
         """Does what the change says; tries again if only the version moved and the content is as planned."""
@@ -197,11 +238,15 @@ class ClusterSteps:
                     raise
                 lost = error if is_lost else lost
                 try:
+                    if is_lost and expected is None:
+                        await self._refuse_another(again=True)
                     live = await self._runtime.read(ReadRequest(change.address.id))
                     is_as_planned = not difference(change, live, self._seal)
                     if not is_as_planned and lost is not None and live is not None:
                         if await self._is_done(known(resource)):  # by what was sent, whose answer was lost
                             return await self._established(live)
+                except Moved:
+                    raise  # another cluster answers
                 except RuntimeFailure:
                     raise error from None  # so it is not known whether it was done
                 if not is_as_planned or attempt == _MOST_MOVES - 1:
