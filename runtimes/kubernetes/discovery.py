@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcl.records import dataclass, field
-from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure, Unauthenticated
+from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure, Unauthenticated, limiter
 from runtimes.kubernetes.anothers import may_be_anothers
 from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.together import together
-from runtimes.kubernetes.transport import Transport, path_of
+from runtimes.kubernetes.transport import Reply, Transport, path_of
 
 _AGGREGATED = ",".join(
     (
@@ -33,6 +33,7 @@ _AGGREGATED = ",".join(
 
 
 _EXPECTED_SECONDS = 5.0
+_BEFORE_ATTEMPTS_SECONDS = (0.0, 0.1, 0.3, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +196,7 @@ class Discovery:
             return self._served[api_version]
 
     async def _fetch(self, api_version: str) -> dict[str, ApiResource]:
-        try:
-            reply = await self._transport.call("GET", _root(api_version))
-        except NotThere:
-            await self._refuse_listed(api_version)
+        if (reply := await self._document(api_version)) is None:
             return {}
         with self._as_served():
             entries = _entries(reply.body)
@@ -218,21 +216,32 @@ class Discovery:
                 if "/" not in entry["name"]  # a subresource
             }
 
-    async def _refuse_listed(self, api_version: str) -> None:
-        """Raises `RuntimeFailure` where a version that is answered with 404 is one that the server says it has.
+    async def _document(self, api_version: str) -> Reply | None:
+        """Returns the document of a version, None where the server does not have it.
 
-        A proxy, or a server that is about to begin or to end serving it, says no more than that nobody knows.
+        Raises `RuntimeFailure` where one that is answered with 404 is one that the server says it has, and goes on to:
+        it tells of a definition some moments before it serves it, and after it ended to. A proxy says no more than that
+        nobody knows.
         """
-        if "/" in api_version:
-            groups = await self._groups()
-            with self._as_served():
-                if groups is not None and api_version not in _listed_versions(groups):
-                    return
+        for pause in _BEFORE_ATTEMPTS_SECONDS:
+            await limiter.pause(pause)
+            try:
+                return await self._transport.call("GET", _root(api_version))
+            except NotThere:
+                if not await self._may_have(api_version):
+                    return None
         raise RuntimeFailure(
             f"whether it serves {api_version} is not known: it says so, and answers 404",
             target=self._transport.place,
             hint="a proxy or a gateway may be in between; else try again in a moment",
         )
+
+    async def _may_have(self, api_version: str) -> bool:
+        """Whether the server says that it has a version, or does not say."""
+        if "/" not in api_version or (groups := await self._groups()) is None:
+            return True
+        with self._as_served():
+            return api_version in _listed_versions(groups)
 
     async def _groups(self) -> Mapping[str, Any] | None:
         """Returns None where that is answered with 404, or with something else, as no API server does."""

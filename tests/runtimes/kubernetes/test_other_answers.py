@@ -20,6 +20,7 @@ from runtimes.base import (
     RuntimeType,
 )
 from runtimes.base.records import Lease, StoredSecret
+from runtimes.kubernetes import discovery
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import failure
@@ -34,6 +35,7 @@ KUBE_SYSTEM = KubernetesId("v1", "Namespace", "", "kube-system")
 NAMESPACES = {"name": "namespaces", "kind": "Namespace", "namespaced": False, "verbs": ["get", "list"]}
 NODES = {"name": "nodes", "kind": "Node", "namespaced": False, "verbs": ["get", "list", "patch"]}
 MAPS = {"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": ["get", "list"]}
+DEPLOYMENTS = {"name": "deployments", "kind": "Deployment", "namespaced": True, "verbs": ["get", "list"]}
 APPS = {"name": "apps", "versions": [{"groupVersion": "apps/v1"}], "preferredVersion": {"groupVersion": "apps/v1"}}
 ELSEWHERE = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "another"}}
 
@@ -185,13 +187,35 @@ def _not_found(call: Any, answer: Any) -> Any:
     return answered
 
 
-async def test_a_version_that_the_server_says_it_has_is_not_gone_where_it_is_not_found() -> None:
+async def test_a_version_that_the_server_says_it_has_is_not_gone_where_it_is_not_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Nor is what was in it: `wb destroy` would have nothing to delete."""
+    monkeypatch.setattr(discovery, "_BEFORE_ATTEMPTS_SECONDS", (0.0, 0.0))
     client = behind("404 page not found")
     with pytest.raises(RuntimeFailure, match="whether it serves apps/v1 is not known"):
         await client.get(KubernetesId("apps/v1", "Deployment", "shop", "a"))
     with pytest.raises(RuntimeFailure, match="whether it serves apps/v1 is not known"):
         await client.delete(KubernetesId("apps/v1", "Deployment", "shop", "a"), uid="u")
+
+
+async def test_a_version_that_the_server_tells_of_before_it_serves_it_is_asked_for_again() -> None:
+    """As that of a definition that was made a moment ago."""
+    client = behind("404 page not found")
+    call, asked = client.transport.call, 0
+
+    async def served_soon(method: str, path: str, **rest: Any) -> Any:
+        nonlocal asked
+        if path != "/apis/apps/v1":
+            return await call(method, path, **rest)
+        asked += 1
+        if asked == 1:
+            raise failure(404, "404 page not found", target="here")
+        return Reply(200, {"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": [DEPLOYMENTS]})
+
+    client.transport.call = served_soon  # type: ignore[method-assign]
+    assert (await client.resource("apps/v1", "Deployment")).plural == "deployments"
+    assert asked == 2
 
 
 async def test_what_a_server_does_not_find_or_serve_is_not_there() -> None:
