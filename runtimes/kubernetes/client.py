@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from kcl.records import dataclass, field
@@ -63,6 +64,7 @@ class WatchEvent:
     object: Object = field(repr=False)
 
 
+_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _SYSTEM_NAMESPACE = "/api/v1/namespaces/kube-system"
 _ANY = (("resourceVersion", "0"),)
 _LONGEST_UID = 128
@@ -357,12 +359,13 @@ class Client:
         query += [("fieldSelector", fields)] if fields else []
         try:
             async with self._transport.stream(resource.path(namespace), query, accept=accept) as lines:
-                yield self._events(lines)
+                is_of = partial(_is_watched, resource, namespace) if accept == JSON else _is_any
+                yield self._events(lines, is_of)
         except NotThere:
             await self._refuse_served(resource)
             raise
 
-    async def _events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
+    async def _events(self, lines: AsyncIterator[bytes], is_of: Callable[[Object], bool]) -> AsyncIterator[WatchEvent]:
         async for line in lines:
             try:
                 type_, body, code = _event(load_json(line))
@@ -370,6 +373,10 @@ class Client:
                 raise RuntimeFailure("a watch sent something that is not an event", target=self.place) from None
             if type_ == "ERROR":
                 raise self._transport.refused(code, body)
+            if type_ not in _EVENTS or (type_ != "BOOKMARK" and not is_of(body)):
+                said = "a watch sent an event of something else"
+                hint = "a proxy or a gateway may be in between"
+                raise RuntimeFailure(said, target=self.place, hint=hint)
             yield WatchEvent(type_, body)
 
     async def system_namespace(self) -> Object:
@@ -527,6 +534,17 @@ def _remaining(metadata: Mapping[str, Any]) -> int:
 def _is_of(found: Object, api_version: str, kind: str) -> bool:
     """Whether what is found says nothing else of itself; `kind` "" is any."""
     return found.get("apiVersion", api_version) == api_version and kind in ("", found.get("kind", kind))
+
+
+def _is_watched(resource: ApiResource, namespace: str, live: Object) -> bool:
+    """Whether an object may be told of by a watch of this kind, in this namespace or in all of them."""
+    metadata = live.get("metadata") or {}
+    is_there = not namespace or not resource.is_namespaced or metadata.get("namespace") == namespace
+    return is_there and bool(metadata.get("name")) and _is_of(live, resource.api_version, resource.kind)
+
+
+def _is_any(_: Object) -> bool:
+    return True
 
 
 def _object(reply: Reply) -> Object:

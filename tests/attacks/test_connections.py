@@ -435,6 +435,11 @@ EVENTS = [
     b'{"type": "ADDED", "object": {"metadata": 3}}',
     b'{"type": "ERROR", "object": 3}',
     b'{"type": "ERROR", "object": {"code": "x"}}',
+    b'{"type": "RENAMED", "object": {"metadata": {"name": "a", "namespace": "shop"}}}',
+    b'{"type": "ADDED", "object": {"kind": "Secret", "metadata": {"name": "a", "namespace": "shop"}}}',
+    b'{"type": "ADDED", "object": {"apiVersion": "v2", "metadata": {"name": "a", "namespace": "shop"}}}',
+    b'{"type": "DELETED", "object": {"metadata": {"name": "a", "namespace": "another"}}}',
+    b'{"type": "ADDED", "object": {"metadata": {"namespace": "shop"}}}',
 ]
 
 
@@ -447,7 +452,7 @@ async def test_a_watch_that_sends_nonsense_is_a_failure_of_the_cluster(tmp_path:
         client = Client(transport)
         pods = await client.discovery.resource("v1", "Pod")
         with pytest.raises(RuntimeFailure):
-            async with client.watch(pods, "", "1", seconds=5) as events:
+            async with client.watch(pods, "shop", "1", seconds=5) as events:
                 async for _ in events:
                     pass
 

@@ -25,11 +25,12 @@ current-context: main
 clusters: [{{name: main, cluster: {{server: "{server}"}}}}]
 contexts: [{{name: main, context: {{cluster: main, user: ""}}}}]
 """
-PODS = {
+PODS: dict[str, Any] = {
     "kind": "APIResourceList",
     "resources": [
         {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": []},
         {"name": "events", "kind": "Event", "namespaced": True, "verbs": []},
+        {"name": "secrets", "kind": "Secret", "namespaced": True, "verbs": []},
     ],
 }
 
@@ -61,8 +62,8 @@ class Script:
         if is_last and len(self.lists) > 1:
             del self.lists[0]
         metadata = {"resourceVersion": "10", **({} if is_last else {"continue": str(number + 1)})}
-        kind = "EventList" if request.path.endswith("/events") else "PodList"
-        return web.json_response({"kind": kind, "metadata": metadata, "items": pages[number]})
+        kind = next(each["kind"] for each in PODS["resources"] if request.path.endswith(f"/{each['name']}"))
+        return web.json_response({"kind": f"{kind}List", "metadata": metadata, "items": pages[number]})
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
         events = self.watches.pop(0)
@@ -155,7 +156,7 @@ async def test_a_version_that_has_expired_means_a_new_list_without_what_went_mea
 async def test_secrets_are_not_kept(tmp_path: Path) -> None:
     kept = _pod("a", 12, kind="Secret", data={"key": "dmFsdWU="})
     script = Script([[[]]], [[{"type": "ADDED", "object": kept}]])
-    async with _informed(tmp_path, script) as informer:
+    async with _informed(tmp_path, script, "Secret") as informer:
         assert list(informer.objects) == ["uid-a"]
         assert "dmFsdWU=" not in repr(informer.objects)
 
