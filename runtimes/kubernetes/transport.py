@@ -41,6 +41,7 @@ from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.pinned_client import RefusedSocket, client_of, proxy_of
 from runtimes.kubernetes.rest_client import RESTClientObject
 from runtimes.kubernetes.server_clock import ServerClock
+from runtimes.kubernetes.silences import Silences
 
 Query = Sequence[tuple[str, str]]
 _Answer = tuple[int, Mapping[str, str], bytes]
@@ -131,7 +132,7 @@ class Transport:
         self._is_closed = False
         self._logins: frozenset[str] = frozenset()
         self.clock = ServerClock()
-        self._hedge_budget = HedgeBudget()
+        self._hedge_budget, self._silences = HedgeBudget(), Silences()
         self._read_latency, self._write_latency = LatencyEstimate(0.5, 1.5), LatencyEstimate(1.0, 10.0)
 
     async def close(self) -> None:
@@ -173,7 +174,7 @@ class Transport:
         asked, failed, renewed = 0, 0, False  # to be told to come back later is no failure
         while True:
             asked += 1
-            grant = await self._granted()
+            grant, patience_seconds = await self._granted(), self._seconds_for(method, path)
             try:
                 ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
                 async with limiter.awaiting_answer():
@@ -186,11 +187,12 @@ class Transport:
                 if isinstance(error, GivenUp):
                     raise self._given_up(error, subject) from None
                 failed += 1
+                self._note_silence(error, method, path, now() - patience_seconds)
                 is_hopeless = _is_lasting(error) or now() > give_up_at
                 if not changes_nothing or is_once or failed >= _READ_ATTEMPTS or is_hopeless:
                     if method != "GET" and _is_slow(error) and await self.answers_others():
-                        raise self._held_up(self.limits.seconds_for(method), subject, changes_nothing) from None
-                    raise self._unreachable(error, subject, changes_nothing, self.limits.seconds_for(method)) from None
+                        raise self._held_up(patience_seconds, subject, changes_nothing) from None
+                    raise self._unreachable(error, subject, changes_nothing, patience_seconds) from None
                 await limiter.pause(_pause(failed))
                 continue
             # what a log holds may well be a web page
@@ -356,6 +358,7 @@ class Transport:
             raise
         response.release()
         self.clock.hear(response.headers.get("Date", ""))
+        self._silences.answered(path)
         notify()
         return response.status, response.headers, content
 
@@ -408,7 +411,7 @@ class Transport:
         limits = self.limits
         # the client hands this to aiohttp as it is, and would replace anything false by five minutes
         timeout = aiohttp.ClientTimeout(
-            total=None if is_stream else limits.seconds_for(method),
+            total=None if is_stream else self._seconds_for(method, path),
             sock_connect=limits.connect_seconds,
             sock_read=limits.silence_seconds if is_stream else None,
         )
@@ -475,6 +478,14 @@ class Transport:
         grant = await self._credentials.grant()
         self._logins |= grant.logins
         return grant
+
+    def _note_silence(self, error: BaseException, method: str, path: str, began: float) -> None:
+        if method == "GET" and _is_slow(error):
+            self._silences.hung(path, began)
+
+    def _seconds_for(self, method: str, path: str) -> float:
+        limit = self.limits.seconds_for(method)
+        return self._silences.seconds(limit, path) if method == "GET" else limit
 
     async def answers_others(self) -> bool:
         """Whether the server itself answers, while it leaves one request without an answer."""

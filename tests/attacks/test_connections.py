@@ -19,6 +19,7 @@ import yaml
 from aiohttp import web
 
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
+from runtimes.kubernetes import silences
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.transport import Limits, TooLarge, Transport
@@ -357,6 +358,35 @@ async def test_a_server_that_hangs_is_given_up_after_one_time_limit(tmp_path: Pa
 
     failure, sent = await failing(tmp_path, never, answer_seconds=0.3)
     assert (sent, "no answer within 0.3 s" in failure.message) == (1, True)
+
+
+async def test_a_server_that_hung_is_waited_for_in_full_once_until_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each verb of a notebook would take as long again."""
+    monkeypatch.setattr(silences, "AFTER_SILENCE_SECONDS", 0.1)
+    hangs = asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if not hangs.is_set() or "metrics" in request.path:
+            await asyncio.Event().wait()
+        return web.json_response({})
+
+    async def said(path: str) -> str:
+        with pytest.raises(Unreachable) as caught:
+            await transport.call("GET", path)
+        return caught.value.message
+
+    async with serving(answer) as (server, _), asking(tmp_path, server, answer_seconds=0.4) as transport:
+        assert "no answer within 0.4 s" in await said("/api/v1/pods")
+        assert "no answer within 0.1 s" in await said("/apis/apps/v1/deployments")
+        hangs.set()
+        await transport.call("GET", "/api/v1/pods")
+        assert transport._seconds_for("GET", "/api/v1/pods") == 0.4
+        assert "no answer within 0.4 s" in await said("/apis/metrics.k8s.io/v1beta1/pods")
+        await transport.call("GET", "/api/v1/pods")
+        assert "no answer within 0.1 s" in await said("/apis/metrics.k8s.io/v1beta1/nodes"), "it alone hangs"
+        assert transport._seconds_for("PATCH", "/apis/metrics.k8s.io/v1beta1/nodes") > 0.4, "writes are waited for"
 
 
 @pytest.mark.parametrize(
