@@ -216,6 +216,7 @@ def _evaluate_checked(
     main = prepared.prepare_main(program.main)
     imported = [path for path in program.imported.packages if path in in_use]
     prepared.run_imports(imported, partial(_run, runtime))
+    prepared.begin_main()
     _run(runtime, MAIN_PACKAGE, main)
     value = _result(runtime, [Expression(*each) for each in runtime.stated])
     documents = tuple(runtime.emitted_values) if runtime.emitted is not None else None

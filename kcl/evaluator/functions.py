@@ -173,16 +173,20 @@ class Context:
         return call(self._runtime, function, list(args), {}, where)
 
     def acts(self) -> None:
+        self._runtime.beyond += 1
         if self._runtime.compiling is not None:
             raise StartOver  # generated code may have to be done again
 
     def log(self, text: str) -> None:
+        self._runtime.beyond += 1
         self._runtime.printed.append(text)
 
     def emit(self, text: Callable[[], str]) -> None:
+        self._runtime.beyond += 1
         self._runtime.emitted = text
 
     def emit_values(self, documents: Iterable[Value]) -> None:
+        self._runtime.beyond += 1
         self._runtime.emitted_values[:] = documents
 
     def type_name(self, value: Value, full: bool = False) -> str:

@@ -18,7 +18,9 @@ from kcl.diagnostics import Diagnostic
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.observing import Observation
 from kcl.evaluator.packages import File, imports_of, prepared_files
+from kcl.evaluator.reuse import Parts
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
+from kcl.evaluator.scopes import PackageScope
 from kcl.evaluator.value import Library, SchemaInstance, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Module, Package, Program
 from kcl.memo.queries import Memo, Query, Request
@@ -42,7 +44,7 @@ class _Values:
     options: str
     records_instances: bool
     paths: dict[str, int]
-    instances: dict[int, list[tuple[str, SchemaInstance]]]
+    instances: list[tuple[SchemaInstance, str]]
     printed: list[str]
     emitted: Callable[[], str] | None
     emitted_values: list[Value]
@@ -66,12 +68,16 @@ class Prepared:
     _imported: Imported | None = None
     """What the last program imported."""
     _values: _Values | None = None
+    _parts: tuple[_Values, PackageScope, Parts] | None = None
+    """What parts of the last evaluation came to, the variables they may have read, and the main package they are of."""
     _uses: int = 0
     """How often a program has asked something of the world, or done something to it."""
 
     def note_use(self) -> None:
         """To be told of every call whose answer or effect is not a matter of its arguments alone."""
         self._uses += 1
+        if self._runtime is not None:
+            self._runtime.beyond += 1
 
     def runtime(
         self,
@@ -132,7 +138,7 @@ class Prepared:
         values = self._values
         if values is not None:
             if values.records_instances == runtime.records_instances and list(values.paths) == paths:
-                runtime.instances.update((schema, list(known)) for schema, known in values.instances.items())
+                runtime.instances.extend(values.instances)
                 runtime.printed += values.printed
                 runtime.emitted = values.emitted
                 runtime.emitted_values += values.emitted_values
@@ -151,16 +157,33 @@ class Prepared:
                 _shown(runtime.options),
                 runtime.records_instances,
                 {path: runtime.packages[path].results for path in paths},
-                {schema: list(known) for schema, known in runtime.instances.items()},
+                runtime.instances.since(0),
                 list(runtime.printed),
                 runtime.emitted,
                 list(runtime.emitted_values),
                 list(runtime.warnings),
             )
 
+    def begin_main(self) -> None:
+        """To be called when imported packages have run: parts of the main one may be those of the last evaluation."""
+        runtime, values, before, self._parts = self._runtime, self._values, self._parts, None
+        assert runtime is not None
+        if values is None or runtime.compiling is None or runtime.observation is not None:
+            return
+        scope = runtime.packages[MAIN_PACKAGE]
+        if before is not None and before[0] is values and before[1] is scope:
+            parts = before[2]
+            parts.begin()
+            runtime.parts = parts
+        else:
+            parts = Parts(runtime)
+        self._parts = values, scope, parts
+
     def forget_values(self, *, failed: bool = False) -> None:
         """Lets go of what the last evaluation computed."""
         runtime, values = self._runtime, self._values
+        if failed:
+            self._parts = None
         if runtime is None:
             return
         main = runtime.packages.pop(MAIN_PACKAGE, None)

@@ -7,15 +7,16 @@ values. Nothing else in the evaluator keeps state, so evaluations never see each
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Label, Span, error
 from kcl.evaluator.dialect import Dialect
+from kcl.evaluator.instances import Instances
 from kcl.evaluator.observing import Observation
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
+from kcl.evaluator.reuse import Parts
 from kcl.evaluator.scopes import PackageScope
 from kcl.evaluator.value import KDict, Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import Import, Imported, Module, Package, Program
@@ -136,6 +137,9 @@ class Runtime:
         self.arithmetic = Arithmetic(limits.strict_range_check, limits.debug)
         self.table = SiteTable()
         self.packages: dict[str, PackageScope] = {}
+        self.beyond = 0
+        """How often something was read that may be another after an edit of the main package, or anything was done
+        besides making a value; see `reuse`."""
         self.begin(program, options)
 
     def begin(
@@ -157,12 +161,14 @@ class Runtime:
         for path, scope in self.packages.items():
             if path not in but:
                 scope.forget_values()
+        self.parts: Parts | None = None
+        """Where an evaluation finds what parts of it came to the last time; None where nothing of the kind is known."""
         self.origin: Sites = ()
         self.module: ModuleContext | None = None
         self.depth = 0
         self.schema_depth = 0
         self.schema_expression_depth = 0
-        self.instances: dict[int, list[tuple[str, SchemaInstance]]] = defaultdict(list)
+        self.instances = Instances()
         self.made: dict[tuple[int, int, int], Remembered] = {}
         """Instances that may stand wherever the same is made again, see `SchemaType.made_before`."""
         self.printed: list[str] = []
@@ -188,6 +194,7 @@ class Runtime:
         self.depth += 1
 
     def warn(self, diagnostic: Diagnostic) -> None:
+        self.beyond += 1
         if diagnostic not in self.warnings:
             self.warnings.append(diagnostic)
 

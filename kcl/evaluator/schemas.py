@@ -193,13 +193,23 @@ class SchemaType:
         raise ValueFailure(f"attribute '{name}' not found in schema '{self.name}'")
 
     def _instances(self, full_pkg: bool = False) -> KList:
-        recorded = self.module.runtime.instances.get(id(self), [])
+        runtime = self.module.runtime
+        runtime.beyond += 1
+        recorded = runtime.instances.of(self)
         return KList([instance for package, instance in recorded if full_pkg or package == MAIN_PACKAGE])
 
     def instantiate(
         self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where
     ) -> SchemaInstance:
         """A new instance as written in the program, with arguments that must fit the parameters."""
+        parts = self.module.runtime.parts
+        if parts is None or config or kwargs or not args or not all(isinstance(each, SchemaInstance) for each in args):
+            return self._instantiated(config, args, kwargs, where)
+        return parts.part((self, where, *args), lambda: self._instantiated(config, args, kwargs, where))
+
+    def _instantiated(
+        self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where
+    ) -> SchemaInstance:
         parameters = self.own.parameters
         parameters.check_call(self.name, args, kwargs, where)
         parameters.check_types(args, kwargs, where)
@@ -331,11 +341,7 @@ class SchemaType:
 
     def record(self, instance: SchemaInstance, caller: str) -> None:
         """Keeps the instance for `instances()`, of this schema and its bases; `caller` is the package that made it."""
-        known = self.module.runtime.instances
-        by = caller
-        for schema in self.lineage:
-            known[id(schema)].append((by, instance))
-            by = schema.package
+        self.module.runtime.instances.add(instance, caller)
 
     def add_extra(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
         """Attributes the schema does not declare: those an index signature admits."""

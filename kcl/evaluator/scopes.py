@@ -14,12 +14,14 @@ from typing import Any, Protocol
 
 from kcl.evaluator.environments import NOT_ASSIGNED, Environment, Evaluate
 from kcl.evaluator.value import UNDEFINED, Sites, Value
+from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
 
 
 class Evaluation(Protocol):
     """What a scope needs of the evaluation that it belongs to; `runtime.Runtime` is one."""
 
+    beyond: int
     origin: Sites
     schema_depth: int
     packages: dict[str, PackageScope]
@@ -271,6 +273,8 @@ class PackageScope(LazyScope):
 
     def read(self, name: str) -> Value:
         final = self.final
+        if self.path == MAIN_PACKAGE:
+            self.runtime.beyond += 1
         if name in self.pinned:
             if name in final and not self._running:
                 self.runtime.origin = self.sites.get(name, ())
@@ -288,6 +292,8 @@ class PackageScope(LazyScope):
     def read_inside(self, name: str) -> Value:
         """What `read` answers, for code within a scope of its own: variables of the package hold what they held."""
         final = self.final
+        if self.path == MAIN_PACKAGE:
+            self.runtime.beyond += 1
         if name in self.pinned or name == self._ordered:
             return self.read(name)
         if name in final:
@@ -303,6 +309,8 @@ class PackageScope(LazyScope):
         present = self._present.get(name)
         if present is None:
             return self.read_inside(name)
+        if self.path == MAIN_PACKAGE:
+            self.runtime.beyond += 1
         self.runtime.origin = present[1]
         return present[0]
 
@@ -314,6 +322,8 @@ class PackageScope(LazyScope):
         return self._ordered is not None
 
     def previous(self, name: str) -> Value:
+        if self.path == MAIN_PACKAGE:
+            self.runtime.beyond += 1
         present = self._present.get(name) if name == self._ordered else None
         if present is None:
             return super().previous(name)

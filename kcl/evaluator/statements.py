@@ -222,6 +222,10 @@ def _often(node: ast.Expr, scope: Scope, site: Sites, evaluate: Tracked) -> Trac
     generated: Tracked | None = None
 
     def run(environment: Environment) -> tuple[Value, Sites]:
+        parts = runtime.parts
+        return evaluated_now(environment) if parts is None else parts.part((evaluate,), lambda: evaluated_now(environment))
+
+    def evaluated_now(environment: Environment) -> tuple[Value, Sites]:
         nonlocal evaluated, generated
         compiling = runtime.compiling
         if compiling is None:

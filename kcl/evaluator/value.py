@@ -159,6 +159,10 @@ class SchemaDescription(Protocol):
         """Dotted path of the package it is declared in, `__main__` for the main package."""
 
     @property
+    def lineage(self) -> Sequence[SchemaDescription]:
+        """The schema, its base, its base's base and so on."""
+
+    @property
     def marked(self) -> Sequence[str]:
         """The attributes that it declares itself, no base and no mixin, with `@info(type="attr")`."""
 
