@@ -43,6 +43,8 @@ class File:
     types: dict[str, Any] = field(default_factory=dict)
     aliases: dict[str, Any] = field(default_factory=dict)
     setters: dict[str, list[Setter]] = field(default_factory=dict)
+    meanings: dict[int, object] = field(default_factory=dict)
+    """By the identity of a statement, what stands for its text, its place and what its names mean; see `reuse`."""
     _code: tuple[Unit, list[Run]] | None = None
 
     @property
@@ -67,6 +69,25 @@ class File:
         environment = unit.environment(None)
         for run in runs:
             run(environment, scope, self.body.first)
+
+    def take_meanings(self, before: File) -> None:
+        """Takes those of the statements that stand where they stood in an earlier version of the file.
+
+        For a version in which names mean the same.
+        """
+        then, now = before.context.module.source, self.context.module.source
+        if then.path != now.path:
+            return
+        known = {each.start: each for each in before.context.module.tree.body}
+        for statement in self.context.module.tree.body:
+            same = known.get(statement.start)
+            if (
+                same is not None
+                and type(same) is type(statement)
+                and then.text[same.start : same.end] == now.text[statement.start : statement.end]
+                and then.position(same.start) == now.position(statement.start)
+            ):
+                self.meanings[id(statement)] = before.meanings[id(same)]
 
     def serves(self, module: Module, dropped: frozenset[int]) -> bool:
         """Whether this is what preparing `module` would come to, as far as that depends on the file alone."""
@@ -97,6 +118,9 @@ def prepared_files(runtime: Runtime, package: Package, known: Sequence[File] = (
         runtime.packages[package.path] = scope
         files = _files(runtime, package, merges, known)
         if _mean_the_same(known, files):
+            for before, file in zip(known, files, strict=False):
+                if file is not before:
+                    file.take_meanings(before)
             return _joined(scope, files)
         scope.dissolve()
     runtime.packages[package.path] = PackageScope(runtime, package.path)
@@ -117,7 +141,6 @@ def _mean_the_same(known: Sequence[File], files: Sequence[File]) -> bool:
 
 def _files(runtime: Runtime, package: Package, merges: Merges, known: Sequence[File]) -> list[File]:
     files: list[File] = []
-    contexts: list[ModuleContext] = []
     for index, module in enumerate(package.modules):
         identities = [id(each) for each in module.tree.body]
         dropped = merges.dropped.intersection(identities)
@@ -126,20 +149,19 @@ def _files(runtime: Runtime, package: Package, merges: Merges, known: Sequence[F
             files.append(known[index])
         else:
             files.append(_file(ModuleContext(runtime, package.path, module, module.imports), dropped))
-        contexts.append(files[-1].context)
     for file in files:
         if file not in known:
-            _declare(file, merges.merged, contexts)
+            _declare(file, merges.merged, files)
     return files
 
 
 def _file(context: ModuleContext, dropped: frozenset[int]) -> File:
     statements = context.module.tree.body
     body = Body([each for each in statements if id(each) not in dropped])
-    return File(context, body, tuple(body.assigning), dropped)
+    return File(context, body, tuple(body.assigning), dropped, meanings={id(each): object() for each in statements})
 
 
-def _declare(file: File, merged: Mapping[int, Merged], contexts: list[ModuleContext]) -> None:
+def _declare(file: File, merged: Mapping[int, Merged], files: list[File]) -> None:
     context, body = file.context, file.body
     for statement in body.statements:
         match statement:
@@ -154,7 +176,7 @@ def _declare(file: File, merged: Mapping[int, Merged], contexts: list[ModuleCont
     for name, places in body.assigning.items():
         file.setters[name] = [
             Setter(
-                _code(context, body, place, merged.get(id(place.statement)), contexts),
+                _code(file, place, merged.get(id(place.statement)), files),
                 first=body.first,
                 augments=isinstance(place.statement, ast.AugAssign),
                 unites=isinstance(place.statement, ast.Unification),
@@ -180,16 +202,22 @@ def _joined(scope: PackageScope, files: list[File]) -> list[File]:
     return files
 
 
-def _code(
-    context: ModuleContext, body: Body, place: Assigning, merged: Merged | None, contexts: list[ModuleContext]
-) -> Callable[[], Evaluate]:
+def _code(file: File, place: Assigning, merged: Merged | None, files: list[File]) -> Callable[[], Evaluate]:
+    context, body, meanings = file.context, file.body, file.meanings
     package = context.scope
+    contexts = [each.context for each in files]
+    all_meanings = [each.meanings for each in files]
 
     def compile_() -> Evaluate:
         unit = Unit()
         scope = GlobalScope(context, unit)
         right_side = None if merged is None else _merged_expression(merged, scope, contexts)
-        code = lower_assignment(place, scope, lambda environment: package, lambda environment, value: value, right_side)
+        parts = [] if merged is None else [all_meanings[index][id(statement)] for index, statement in merged.parts]
+        # What stands inside of an `if` has none of its own; closures that stay have their own in any case.
+        own = meanings.get(id(place.statement)) or object()
+        code = lower_assignment(
+            place, scope, lambda environment: package, lambda environment, value: value, right_side, (own, *parts)
+        )
         return _isolated(lower_setter(place, body, scope, code, lambda environment: package), unit, context)
 
     return compile_

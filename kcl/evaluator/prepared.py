@@ -174,9 +174,9 @@ class Prepared:
         if before is not None and before[0] is values and before[1] is scope:
             parts = before[2]
             parts.begin()
-            runtime.parts = parts
         else:
             parts = Parts(runtime)
+        runtime.parts = parts
         self._parts = values, scope, parts
 
     def forget_values(self, *, failed: bool = False) -> None:

@@ -22,6 +22,13 @@ from kcl.records import dataclass
 V = TypeVar("V")
 
 
+class File(Protocol):
+    """The file whose code runs; `runtime.ModuleContext` is one."""
+
+    package: str
+    path: str
+
+
 class Evaluation(Protocol):
     """What is asked of the evaluation; `runtime.Runtime` is one."""
 
@@ -33,7 +40,7 @@ class Evaluation(Protocol):
     schema_expression_depth: int
 
     @property
-    def module(self) -> object: ...
+    def module(self) -> File | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class _Part:
     value: Any
     origin: Sites
     instances: list[tuple[SchemaInstance, str]]
-    module: object
+    module: File | None
     depth: int
     schema_depth: int
     expression_depth: int
@@ -101,8 +108,15 @@ class Parts:
         """Whether the evaluation is where it was: what is required of instances is a matter of what is around."""
         runtime = self._runtime
         return (
-            known.module is runtime.module
+            _is_same(known.module, runtime.module)
             and known.depth >= runtime.depth  # so that it reaches no limit of nested calls
             and known.schema_depth == runtime.schema_depth
             and known.expression_depth == runtime.schema_expression_depth
         )
+
+
+def _is_same(one: File | None, other: File | None) -> bool:
+    """Whether both are the same file, be it before and after an edit."""
+    if one is None or other is None:
+        return one is other
+    return one.path == other.path and one.package == other.package

@@ -12,7 +12,7 @@ from kcl.evaluator.lexical import GlobalScope, Scope
 from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.operations import truthy, with_path
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import TRIED, CodeKind, is_literal
+from kcl.evaluator.runtime import TRIED, CodeKind, Runtime, is_literal
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.type_lowering import lower_type
@@ -143,10 +143,12 @@ def lower_assignment(
     owner: Callable[[Environment], LazyScope],
     finish: Finish,
     right_side: Evaluate | None = None,
+    meaning: tuple[object, ...] = (),
 ) -> Evaluate:
     """Code for an assignment, augmented assignment or unification of one variable of a lazy scope.
 
-    `right_side` is the code for the value where it is not simply what stands in the statement.
+    `right_side` is the code for the value where it is not simply what stands in the statement. `meaning` are objects
+    that stand for the text, the places and the names of all that it comes from, see `reuse`; none where none do.
     """
     statement, target = assigning.statement, assigning.target
     assert target is not None
@@ -161,7 +163,9 @@ def lower_assignment(
     several = False
     if isinstance(statement, ast.Assign):
         type_ = None if statement.type is None else lower_type(statement.type, module)
-        several = len(statement.targets) > 1
+        several = len(statement.targets) > 1  # whose value has the place of the target that is read first
+    if meaning and not several:
+        evaluate = _as_part(meaning, runtime, evaluate)
     span = where.span
 
     def right(environment: Environment, variables: LazyScope) -> tuple[Value, Sites]:
@@ -207,6 +211,14 @@ def lower_assignment(
     return run
 
 
+def _as_part(meaning: tuple[object, ...], runtime: Runtime, evaluate: Tracked) -> Tracked:
+    def run(environment: Environment) -> tuple[Value, Sites]:
+        parts = runtime.parts
+        return evaluate(environment) if parts is None else parts.part(meaning, lambda: evaluate(environment))
+
+    return run
+
+
 def _value(statement: Assignment, scope: Scope, site: Sites) -> Tracked:
     node = statement.value
     assert node is not None
@@ -222,10 +234,6 @@ def _often(node: ast.Expr, scope: Scope, site: Sites, evaluate: Tracked) -> Trac
     generated: Tracked | None = None
 
     def run(environment: Environment) -> tuple[Value, Sites]:
-        parts = runtime.parts
-        return evaluated_now(environment) if parts is None else parts.part((evaluate,), lambda: evaluated_now(environment))
-
-    def evaluated_now(environment: Environment) -> tuple[Value, Sites]:
         nonlocal evaluated, generated
         compiling = runtime.compiling
         if compiling is None:
