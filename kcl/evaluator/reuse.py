@@ -13,13 +13,16 @@ Only the last evaluation is asked, and only that of the same main package: a loo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kcl.evaluator.instances import Instances
 from kcl.evaluator.value import SchemaInstance, Sites
 from kcl.records import dataclass
 
 V = TypeVar("V")
+Place: TypeAlias = tuple[str, int, int]
+"""A file, where something begins in it, and where it ends."""
+_Key: TypeAlias = tuple[Place | int | None, ...]
 
 
 class File(Protocol):
@@ -65,20 +68,20 @@ class Parts:
 
     def __init__(self, runtime: Evaluation) -> None:
         self._runtime = runtime
-        self._before: dict[tuple[int, ...], _Part] = {}
-        self._now: dict[tuple[int, ...], _Part | None] = {}
+        self._before: dict[_Key, _Part] = {}
+        self._now: dict[_Key, _Part | None] = {}
 
     def begin(self) -> None:
         """Starts an evaluation: what the last one did not come by is forgotten."""
         self._before = {key: part for key, part in self._now.items() if part is not None}
         self._now = {}
 
-    def part(self, given: tuple[object, ...], evaluate: Callable[[], V]) -> V:
+    def part(self, given: tuple[object, ...], evaluate: Callable[[], V], place: Place | None = None) -> V:
         """What `evaluate` answers, which follows from the objects `given`, or what it answered the last time.
 
-        Leaves in `Runtime.origin` what `evaluate` did.
+        `place` is where it happens, for what is told of that. Leaves in `Runtime.origin` what `evaluate` did.
         """
-        runtime, key = self._runtime, tuple(map(id, given))
+        runtime, key = self._runtime, (place, *map(id, given))
         if key in self._now:  # a statement may run twice, and what it makes counts each time
             return evaluate()
         known = self._before.get(key)

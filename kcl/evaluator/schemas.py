@@ -205,7 +205,8 @@ class SchemaType:
         parts = self.module.runtime.parts
         if parts is None or config or kwargs or not args or not all(isinstance(each, SchemaInstance) for each in args):
             return self._instantiated(config, args, kwargs, where)
-        return parts.part((self, where, *args), lambda: self._instantiated(config, args, kwargs, where))
+        place = where.module.path, where.start, where.end
+        return parts.part((self, *args), lambda: self._instantiated(config, args, kwargs, where), place)
 
     def _instantiated(
         self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where
