@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcl.records import dataclass, field
-from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure, Unauthenticated, limiter
+from runtimes.base import NotThere, OtherVersion, Overloaded, RuntimeFailure, Unauthenticated
 from runtimes.kubernetes.anothers import may_be_anothers
 from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.together import together
@@ -224,7 +224,8 @@ class Discovery:
         nobody knows.
         """
         for pause in _BEFORE_ATTEMPTS_SECONDS:
-            await limiter.pause(pause)
+            # who waits for a version keeps his slot: those who have the others wait for the same one
+            await asyncio.sleep(pause)
             try:
                 return await self._transport.call("GET", _root(api_version))
             except NotThere:
