@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from runtimes.base import NO_RULES, KubernetesId
 from runtimes.kubernetes.client import WatchEvent
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.objects import Objects
+from runtimes.kubernetes.server_clock import ServerClock
 from runtimes.kubernetes.watch import _Observer
 
 SHOP = "shop"
@@ -132,7 +134,8 @@ def everything(observer: _Observer) -> Objects:
 @pytest.mark.parametrize("seed", range(12))
 async def test_what_changed_is_followed_to_all_that_it_may_concern(seed: int) -> None:
     world = World(seed)
-    observer = _Observer(None, IDS, NO_RULES, lambda: datetime.now(UTC))  # type: ignore[arg-type]  # nobody is asked
+    nobody: Any = SimpleNamespace(uid="", transport=SimpleNamespace(clock=ServerClock()))  # no server is asked
+    observer = _Observer(nobody, IDS, NO_RULES, lambda: datetime.now(UTC))
     for id_ in IDS:
         await observer._prepare(id_)
     for informer in observer._informers.values():

@@ -187,7 +187,10 @@ class FakeCluster:
         except RuntimeFailure:
             return False
         live = self._live(id_, stored) if (stored := self.objects.get(id_)) else None
-        is_going = live is not None and "deletionTimestamp" in live.observed.get("metadata", {})
+        is_going = live is not None and (
+            "deletionTimestamp" in live.observed.get("metadata", {})
+            or (live.health is not None and live.health.status is Status.TERMINATING)
+        )
         return not is_going and (live.identity if live else None) == identity
 
     async def plan(self, request: PlanRequest) -> Prediction:

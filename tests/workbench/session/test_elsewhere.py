@@ -19,7 +19,14 @@ from workbench.session import Session
 from workbench.settings import Settings
 
 DB = Address("terraform", thing("db"))
-SHARED = {**FILES, "pay/project.yaml": "name: pay\nterraform: {backend: {type: s3, config: {bucket: b}}}\n"}
+SHARED = {
+    **FILES,
+    **{
+        f"pay/{each}/stack.yaml": f"name: {each}\n"
+        f"terraform: {{backend: {{type: s3, config: {{bucket: b, key: {each}}}}}}}\n"
+        for each in ("dev", "prod", "alone")
+    },
+}
 
 
 @pytest.fixture(params=["shared backend", "local state"])
@@ -219,7 +226,7 @@ async def test_a_cluster_the_stack_does_not_go_to_need_not_answer(place: Place) 
 async def test_a_renamed_stack_says_whose_objects_it_takes_and_that_others_may_be_left(place: Place) -> None:
     await released(place)
     (place.root / "pay/dev").rename(place.root / "pay/preview")
-    (place.root / "pay/preview/stack.yaml").write_text("name: preview\n")
+    edit(place, "name: dev", "name: preview", "pay/preview/stack.yaml")
     edit(place, '"*/dev"', '"*/dev", "*/preview"', "clusters.yaml")
     async with place.open() as opened:
         plan = await opened.plan(opened.select("pay/preview"))
