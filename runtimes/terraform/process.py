@@ -142,8 +142,7 @@ class Running:
             await self.wait()
 
     def _send(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
+        _signal(self._process, number)
 
 
 async def start(command: Command, *, output: Path, errors: Path) -> Running:
@@ -268,14 +267,23 @@ async def _started(
 
 async def _ended(process: asyncio.subprocess.Process, said: asyncio.Task[object], number: signal.Signals) -> None:
     """Sends a signal and waits; what still runs after ten seconds is killed with all it started."""
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(number)
+    _signal(process, number)
     if number is not signal.SIGKILL:
         await asyncio.wait((said,), timeout=_PATIENCE_SECONDS)
     if not said.done():
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     await asyncio.gather(said, return_exceptions=True)
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Sends a signal where it has not ended.
+
+    Not by `Process.send_signal`, which looks first whether it has: that takes its exit code from asyncio, whose thread
+    waits for it and then says 255.
+    """
+    if process.returncode is None:
+        _kill(process.pid, number)
 
 
 def _private(path: Path) -> BinaryIO:

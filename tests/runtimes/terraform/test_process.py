@@ -86,6 +86,19 @@ async def test_a_program_that_is_not_there_cannot_be_started(tmp_path: Path) -> 
         await start(Command((str(tmp_path / "absent"),), {}, tmp_path), output=tmp_path / "o", errors=tmp_path / "e")
 
 
+async def test_signals_as_it_ends_do_not_take_its_exit_code(tmp_path: Path) -> None:
+    codes = []
+    for _ in range(10):
+        command = Command(("/bin/sh", "-c", "trap '' INT; exit 3"), os.environ, tmp_path)
+        running = await start(command, output=tmp_path / "events", errors=tmp_path / "errors")
+        while running.code is None:
+            for _ in range(50):  # some of them between its end and the moment in which the event loop hears of it
+                running.interrupt()
+            await asyncio.sleep(0)
+        codes.append(await running.wait())
+    assert set(codes) <= {3, -signal.SIGINT}, "255 is what asyncio says where somebody else has taken the code"
+
+
 async def test_who_runs_too_long_is_killed(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError):
         await run(shell("trap '' INT; sleep 30 & echo $! > child; wait", tmp_path), patience_seconds=0.5)
