@@ -77,7 +77,7 @@ class Client:
         self.discovery = Discovery(transport)
         self.uid = ""
         """That of the cluster, as far as it was told yet; see `system_namespace`."""
-        self._tells_uid = True
+        self._has_told_uid, self._tells_uid = False, True
 
     @property
     def place(self) -> str:
@@ -382,22 +382,28 @@ class Client:
     async def system_namespace(self) -> Object:
         """Returns the namespace kube-system; raises `Forbidden` or `NotThere`. Discovery need not be asked for it."""
         found = _object(await self._transport.call("GET", _SYSTEM_NAMESPACE))
-        self.uid = _uid(found)
+        self.uid = self._noted(_uid(found))
         return found
 
     async def probe(self) -> str:
         """Asks the server something that costs it little; raises what it answers, or that it does not.
 
-        Returns the uid of its namespace kube-system, by which a cluster is known; "" where it does not tell.
+        Returns the uid of its namespace kube-system, by which a cluster is known; "" where it does not tell. Once it
+        was told, it is asked for again each time, as it may be another cluster that refuses to tell.
         """
-        if self._tells_uid:
+        if self._tells_uid or self._has_told_uid:
             try:
                 # any version will do: that is answered from memory
-                return _uid(_object(await self._transport.call("GET", _SYSTEM_NAMESPACE, query=_ANY, is_once=True)))
+                found = await self._transport.call("GET", _SYSTEM_NAMESPACE, query=_ANY, is_once=True)
+                return self._noted(_uid(_object(found)))
             except (Forbidden, NotThere):
-                self._tells_uid = False  # who may not know is not refused every few seconds
+                self._tells_uid = False  # who may never know is not refused every few seconds
         await self._transport.call("GET", "/version", is_once=True, is_text=True)
         return ""
+
+    def _noted(self, uid: str) -> str:
+        self._has_told_uid = self._has_told_uid or bool(uid)
+        return uid
 
     async def log(
         self, namespace: str, pod: str, *, container: str = "", previous: bool = False, tail_lines: int = 50

@@ -5,7 +5,8 @@ long as somebody on the way takes the packets (a proxy, a load balancer, a NAT t
 asked something small; an answer of any kind counts, a refusal too, but not one by whom asks for credentials again.
 
 It says which cluster it is, where we may know. An address may lead to another one by now, which has objects of the same
-names: what they are there says nothing of those that are looked at.
+names: what they are there says nothing of those that are looked at. Who said it once and does not say it any more may
+be another one, too: until it is said again, nothing that is heard counts.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ ANSWER_SECONDS = 3.0
 _VALID_SECONDS = 10.0
 _REPORT_SECONDS = 1.0
 _LAG_SECONDS = 0.5
+_ANOTHER = "another cluster answers at this address now"
+_UNKNOWN = "which cluster answers here is not known"
+_HINTS = {
+    _ANOTHER: "what was looked at is not there: check the address in the kubeconfig, then look again",
+    _UNKNOWN: (
+        "its namespace kube-system, which told it, is refused now, or not found: "
+        "check the address in the kubeconfig and your rights"
+    ),
+}
 
 
 class AnotherCluster(RuntimeFailure):
-    """Another cluster answers, or did a moment ago. `turns` where that is news: all that was heard is asked for again,
-    as it may be the other's."""
+    """Another cluster answers, or may, or did a moment ago. `turns` where that is news: all that was heard is asked for
+    again, as it may be the other's."""
 
     def __init__(self, message: str, *, target: str, hint: str, turns: bool) -> None:
         super().__init__(message, target=target, hint=hint)
@@ -47,13 +57,14 @@ class Liveness:
         self._answered_at: datetime | None = None
         self._heard = float("-inf")
         self._reported = float("-inf")
-        self._uid, self._is_another = client.uid, False
+        self._uid, self._elsewhere = client.uid, ""
+        """The latter: why what is heard may be of another cluster, "" where it is of this one."""
         self.contact: Contact | None = None
         self.failure: RuntimeFailure | None = None
 
     def heard(self) -> None:
         """Takes note that the server said something, be it on a watch."""
-        if self._is_another:
+        if self._elsewhere:
             return
         now = time.monotonic()
         was_lost = self.failure is not None
@@ -97,18 +108,14 @@ class Liveness:
         return self._other(uid)
 
     def _other(self, uid: str) -> RuntimeFailure | None:
-        """Remembers which cluster it is; returns a failure where it is another one by now."""
-        self._uid, was_another = self._uid or uid, self._is_another
-        if uid:
-            self._is_another = uid != self._uid
-        if not self._is_another and not was_another:
+        """Remembers which cluster it is; returns a failure where it is another one, or tells no more."""
+        self._uid, before = self._uid or uid, self._elsewhere
+        self._elsewhere = "" if uid == self._uid else _ANOTHER if uid else _UNKNOWN
+        if not self._elsewhere and not before:
             return None
-        return AnotherCluster(
-            "another cluster answers at this address now" if self._is_another else "the cluster is back",
-            target=self._client.place,
-            hint="what was looked at is not there: check the address in the kubeconfig, then look again",
-            turns=self._is_another is not was_another,
-        )
+        said = self._elsewhere or "the cluster is back"
+        hint = _HINTS.get(self._elsewhere, "what is looked at is asked for again")
+        return AnotherCluster(said, target=self._client.place, hint=hint, turns=self._elsewhere != before)
 
     def _fail(self, failure: RuntimeFailure, *, turns: bool = False) -> None:
         was_lost = self.failure is not None and not turns

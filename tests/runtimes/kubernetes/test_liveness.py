@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,11 @@ from runtimes.base import (
     WatchRequest,
 )
 from runtimes.kubernetes import informer, liveness
+from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.failures import failure
+from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.runtime import KubernetesRuntime
+from runtimes.kubernetes.transport import Reply
 from runtimes.sandbox.server import Sandbox
 from tests.runtimes.kubernetes.black_hole import Proxy, in_front_of, port_of
 
@@ -181,3 +186,89 @@ async def test_another_cluster_behind_the_address_says_nothing_of_what_was_looke
         place.proxy.lead_to(before)
         await seen.until(is_present=True, status=Status.NOT_FOUND)
         assert (True, Status.CURRENT) not in seen.believed, "what the other has was shown as if it were here"
+
+
+class InTurn:
+    """Says, probe by probe, which cluster it is by the uid of kube-system, or refuses to with a code; then nothing."""
+
+    place = "here"
+
+    def __init__(self, *answers: str | int) -> None:
+        self.answers, self.asked = list(answers), 0
+        self.reached_end = asyncio.Event()
+        self._refused = False
+
+    async def call(self, method: str, path: str, **rest: Any) -> Reply:
+        is_refused, self._refused = self._refused, False
+        if is_refused and path == "/version":  # of the same probe
+            return Reply(200, "")
+        if not self.answers:
+            self.reached_end.set()
+            await asyncio.Event().wait()
+        answer = self.answers.pop(0)
+        self.before_answer()
+        if path == "/version":
+            return Reply(200, "")
+        self.asked += 1
+        if isinstance(answer, int):
+            self._refused = True
+            said = 'namespaces "kube-system" is forbidden: User "me" cannot get resource "namespaces" in API group ""'
+            raise failure(answer, {"kind": "Status", "message": said, "code": answer}, target=self.place)
+        return Reply(200, {"metadata": {"uid": answer}})
+
+    def before_answer(self) -> None:
+        pass
+
+
+ANOTHER, UNKNOWN = "another cluster answers at this address now", "which cluster answers here is not known"
+
+
+@pytest.mark.parametrize(
+    ("answers", "reported"),
+    [
+        (("a", 403, "b", "b", "a", "a"), ["", UNKNOWN, ANOTHER, ANOTHER, "the cluster is back", ""]),
+        (("a", "b", 404, 404, "a", "a"), ["", ANOTHER, UNKNOWN, UNKNOWN, "the cluster is back", ""]),
+        (("a", 403, 403, "a", "a"), ["", UNKNOWN, UNKNOWN, "the cluster is back", ""]),
+        ((403, 403, 403), ["", "", ""]),
+    ],
+)
+async def test_a_cluster_that_does_not_say_which_it_is_is_not_taken_for_the_one_that_was(
+    monkeypatch: pytest.MonkeyPatch, answers: tuple[str | int, ...], reported: list[str]
+) -> None:
+    """Another one may refuse what this one told."""
+    monkeypatch.setattr(liveness, "PROBE_SECONDS", 0.0)
+    monkeypatch.setattr(liveness, "_REPORT_SECONDS", 0.0)
+    server = InTurn(*answers)
+    turns: list[str] = []
+    found: list[str] = []
+
+    def message() -> str:
+        assert watched.contact is not None
+        return watched.contact.lost.message if watched.contact.lost else ""
+
+    def hear() -> None:
+        """A watch that is open hears something of whoever answers."""
+        if len(server.answers) < len(answers) - 1:
+            found.append(message())
+            if found[-1] in (ANOTHER, UNKNOWN):
+                watched.heard()
+                assert message() == found[-1], "what is heard is not of the one that is looked at"
+
+    server.before_answer = hear  # type: ignore[method-assign]
+    client = Client(server)  # type: ignore[arg-type]  # it has what is used
+    watched = Liveness(client, changed=lambda: None, turned=lambda: turns.append(message()))
+    probing = asyncio.create_task(watched.run())
+    async with asyncio.timeout(SECONDS):
+        await server.reached_end.wait()
+    probing.cancel()
+    assert [*found, message()] == reported
+    assert server.asked == (len(answers) if "a" in answers else 1), "who may not know is not refused again and again"
+    changes = [said for said, before in zip(reported[1:], reported, strict=False) if said != before]
+    assert turns == changes, "with each, all that was heard is asked for again"
+
+
+async def test_a_uid_that_is_told_later_is_asked_for_from_then_on() -> None:
+    client = Client(InTurn(403, "a", "b"))  # type: ignore[arg-type]  # it has what is used
+    assert await client.probe() == ""
+    await client.system_namespace()
+    assert await client.probe() == "b"
