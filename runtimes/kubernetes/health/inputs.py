@@ -96,17 +96,23 @@ def _application(live: Object, _: datetime) -> Verdict | None:
         pairs = [("source", mapping(compared.get("source")), mapping(wanted.get("source")))]
     pairs.append(("destination", mapping(compared.get("destination")), mapping(wanted.get("destination"))))
     for place, seen, section in pairs:
-        for name, value in section.items():
+        # what was taken out of the spec counts, too; a source that is worked out elsewhere is not in it at all
+        for name in {**section, **seen} if section else ():
+            had, wants = _said(seen.get(name)), _said(section.get(name))
             # a cluster may be named or have its address written down, and is looked up by the other
-            is_looked_up = place == "destination" and name in ("server", "name") and name not in seen
-            if not is_looked_up and _said(seen.get(name)) != _said(value):
-                return _compared_otherwise(f"{place}.{name}", seen.get(name), value, is_quoted=name in _QUOTED)
+            is_looked_up = place == "destination" and name in ("server", "name") and None in (had, wants)
+            if not is_looked_up and had != wants:
+                return _compared_otherwise(f"{place}.{name}", had, wants, is_quoted=name in _QUOTED)
     return None
 
 
 def _compared_otherwise(place: str, seen: Any, wanted: Any, *, is_quoted: bool) -> Verdict:
-    is_quoted = is_quoted and all(isinstance(each, str | int) for each in (seen, wanted))
-    said = f"{place} {seen}, not {wanted}" if is_quoted else f"another {place}"
+    said = f"another {place}"
+    if is_quoted and isinstance(seen, str | int):
+        if wanted is None:
+            said = f"{place} {seen}, which is not set any more"
+        elif isinstance(wanted, str | int):
+            said = f"{place} {seen}, not {wanted}"
     return in_progress(f"its status is about {said}", reason="NotObserved", evidence=f"status.sync.comparedTo: {said}")
 
 

@@ -53,6 +53,15 @@ def application(spec: Any, compared: Any, annotations: Any = None) -> tuple[Stat
             "its status is about destination.namespace dev, not shop",
         ),
         ({"sources": [SOURCE], "destination": DESTINATION}, "its status is about another source.repoURL"),
+        (
+            {"source": {**SOURCE, "helm": {"values": "a: 1"}}, "destination": DESTINATION},
+            "its status is about another source.helm",
+        ),
+        (
+            {"source": {**SOURCE, "chart": "web"}, "destination": DESTINATION},
+            "its status is about source.chart web, which is not set any more",
+        ),
+        ({"source": {**SOURCE, "helm": {"values": ""}}, "destination": {**DESTINATION, "name": ""}}, ""),
     ],
 )
 def test_an_application_is_synced_with_what_it_was_compared_to(seen: Any, said: str) -> None:
@@ -61,6 +70,20 @@ def test_an_application_is_synced_with_what_it_was_compared_to(seen: Any, said: 
         assert (status, message) == (Status.IN_PROGRESS, said)
     else:
         assert (status, is_qualified) == (Status.CURRENT, False)
+
+
+def test_a_namespace_that_an_application_names_no_more() -> None:
+    """Where it was synced to then is not where it goes now."""
+    seen = {"source": SOURCE, "destination": DESTINATION}
+    for destination in ({"server": DESTINATION["server"]}, {"name": "in-cluster"}):
+        found = application({"source": SOURCE, "destination": destination}, seen)
+        said = "its status is about destination.namespace shop, which is not set any more"
+        assert found == (Status.IN_PROGRESS, False, said)
+
+
+def test_a_source_that_is_worked_out_elsewhere_is_not_compared() -> None:
+    hydrated = {"sourceHydrator": {"drySource": SOURCE}, "destination": DESTINATION}
+    assert application(hydrated, {"source": SOURCE, "destination": DESTINATION})[0] is Status.CURRENT
 
 
 def test_an_application_of_several_sources() -> None:
