@@ -49,5 +49,4 @@ class ServerClock:
 
     def now(self) -> datetime:
         """What time it is by the clock of the server; by this machine's where it never told, or says the same."""
-        ahead = self.ahead_seconds or 0.0
-        return datetime.now(UTC) + timedelta(seconds=ahead if abs(ahead) > _SAME_SECONDS else 0.0)
+        return datetime.now(UTC) + self.ahead

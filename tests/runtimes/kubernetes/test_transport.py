@@ -125,6 +125,8 @@ async def test_how_far_a_clock_is_ahead_stays_the_same_from_one_answer_to_the_ne
             with pytest.raises(RuntimeFailure):
                 await transport.call("GET", "/api/v1/things")
             found.add(transport.clock.ahead)
+            off = transport.clock.now() - datetime.now(UTC) - transport.clock.ahead
+            assert abs(off) < timedelta(seconds=0.5), "the time is told by as much"
     assert len(found) == 1 and abs(found.pop() - timedelta(hours=ahead)) <= timedelta(seconds=2)
 
 
