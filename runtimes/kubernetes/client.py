@@ -290,7 +290,7 @@ class Client:
                 page_size = max(1, (page_size or PAGE_SIZE) // _SMALLER)  # of large objects, fewer at a time
                 continue
             page = _object(reply)
-            for item in self._items(page, resource, namespace, named):
+            for item in self._items(page, resource, namespace, named, accept):
                 # elements of a list leave out what the list says for all
                 items.append(trim({"apiVersion": resource.api_version, "kind": resource.kind, **item}))
             items = items if thin is None else thin(items)
@@ -306,7 +306,7 @@ class Client:
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
 
     def _items(
-        self, page: Object, resource: ApiResource, namespace: str, named: set[tuple[str, str]]
+        self, page: Object, resource: ApiResource, namespace: str, named: set[tuple[str, str]], accept: str
     ) -> Sequence[Object]:
         """Returns what a page holds, and adds it to what is `named` so far.
 
@@ -326,7 +326,7 @@ class Client:
         version, kind = resource.api_version, resource.kind
         # a definition may name the kind of its lists; groups of the server's own have no dot
         kind_of_list = "" if "." in version else f"{kind}List"
-        if page.get("kind") == _LIST_OF_METADATA:  # sent to who asked for it alone
+        if accept == _METADATA and page.get("kind") == _LIST_OF_METADATA:
             version, kind, kind_of_list = "meta.k8s.io/v1", "PartialObjectMetadata", _LIST_OF_METADATA
         if not _is_of(page, version, kind_of_list) or not all(_is_of(each, version, kind) for each in items):
             raise self._not_the_list(resource, "the server answered with a list of something else")

@@ -110,6 +110,7 @@ async def test_what_is_no_list_is_not_an_empty_one(answer: dict[str, Any]) -> No
 
 
 MAP = {"metadata": {"name": "a", "namespace": "shop", "uid": "1"}}
+METADATA_LIST = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": [MAP]}
 
 
 @pytest.mark.parametrize(
@@ -119,13 +120,20 @@ MAP = {"metadata": {"name": "a", "namespace": "shop", "uid": "1"}}
         {"kind": "ConfigMapList", "apiVersion": "v2", "metadata": {}, "items": [MAP]},
         {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": [{"kind": "Secret", **MAP}]},
         {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": [{"apiVersion": "v2", **MAP}]},
+        METADATA_LIST,
     ],
-    ids=["kind", "version", "kind of an item", "version of an item"],
+    ids=["kind", "version", "kind of an item", "version of an item", "metadata alone"],
 )
 async def test_a_list_of_another_kind_is_not_taken_for_it(answer: dict[str, Any]) -> None:
     client = behind(answer)
     with pytest.raises(RuntimeFailure, match="a list of something else"):
         await client.list(await client.resource("v1", "ConfigMap"), "shop")
+
+
+async def test_a_list_of_metadata_is_one_for_who_asked_for_it() -> None:
+    client = behind(METADATA_LIST)
+    found = await client.list(await client.resource("v1", "ConfigMap"), "shop", metadata_only=True)
+    assert [each["metadata"] for each in found.items] == [MAP["metadata"]]
 
 
 async def test_a_list_that_ends_before_its_end_is_not_whole() -> None:
