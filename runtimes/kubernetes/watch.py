@@ -229,8 +229,8 @@ class _Observer(AsyncIterator[WatchReport]):
         return found
 
     def _hear_of_logs(self) -> None:
-        """They are shown of what is not ready."""
-        self._unsettled = dict.fromkeys(self._unsettled, -math.inf)
+        """They are shown of what is not ready: all that is due, what was looked at longest ago still first."""
+        self._unsettled = {id_: at - _TICK_SECONDS for id_, at in self._unsettled.items()}
         self._dirty.set()
 
     def _mark(self, informer: Informer) -> None:

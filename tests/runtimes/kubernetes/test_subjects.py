@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import NO_RULES, KubernetesId
+from runtimes.base import NO_RULES, Forbidden, KubernetesId
+from runtimes.kubernetes import watch
 from runtimes.kubernetes.client import WatchEvent
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.objects import Objects
@@ -157,3 +158,20 @@ async def test_what_changed_is_followed_to_all_that_it_may_concern(seed: int) ->
             assert observer._last[id_] == expected, id_
             current += expected.health.status.value == "Current"
     assert current > 500, "what is final is what may be forgotten"
+
+
+async def test_log_lines_do_not_keep_from_being_looked_at_what_waits_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be a line at any moment, and a look is at a few of many."""
+    monkeypatch.setattr(watch, "_SHARE_SECONDS", -1.0)  # one at a time
+    nobody: Any = SimpleNamespace(uid="", transport=SimpleNamespace(clock=ServerClock()))  # no server is asked
+    observer = _Observer(nobody, IDS, NO_RULES, lambda: datetime.now(UTC))
+    for id_ in IDS:
+        await observer._prepare(id_)
+    for informer in observer._informers.values():
+        informer._heard()
+        informer.failure = Forbidden("no")  # what is not known is not final
+    observer._look_at_unsettled(set(), datetime.now(UTC))
+    for _ in IDS[1:]:
+        observer._hear_of_logs()
+        observer._look_at_unsettled(set(), datetime.now(UTC))
+    assert list(observer._last) == list(IDS)
