@@ -2,6 +2,10 @@
 
 import os
 import sys
+from typing import Final
+
+_NOBODY_READS: Final = 141
+"""As a shell tells of a program that SIGPIPE ended."""
 
 
 def open_closed_streams() -> None:
@@ -14,21 +18,13 @@ def open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, flags)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
-            os.set_inheritable(number, True)
+            os.set_inheritable(os.open(os.devnull, flags), True)  # the lowest number that is free: this one
     if sys.stdin is None:
         sys.stdin = open(0)  # noqa: SIM115 - to the end
     if sys.stdout is None:
         sys.stdout = open(1, "w")  # noqa: SIM115 - to the end
     if sys.stderr is None:
         sys.stderr = open(2, "w", errors="backslashreplace")  # noqa: SIM115 - to the end
-
-
-NOBODY_READS = 141
-"""As a shell tells of a program that SIGPIPE ended."""
 
 
 def output_lost(error: OSError) -> int:
@@ -39,8 +35,19 @@ def output_lost(error: OSError) -> int:
     """
     if error.filename is not None:
         raise error
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    send_nowhere(1)
     if isinstance(error, BrokenPipeError):
-        return NOBODY_READS
-    sys.stderr.write(f"error: the output could not be written: {error.strerror or error}\n")
+        return _NOBODY_READS
+    sys.stderr.write(f"error: {not_written(error)}\n")
     return 1
+
+
+def send_nowhere(number: int) -> None:
+    """Sends what is still to be printed to a stream nowhere: what is buffered would fail again at the very end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def not_written(error: OSError) -> str:
+    return f"the output could not be written: {error.strerror or type(error).__name__}"

@@ -205,8 +205,8 @@ def _joined(scope: PackageScope, files: list[File]) -> list[File]:
 def _code(file: File, place: Assigning, merged: Merged | None, files: list[File]) -> Callable[[], Evaluate]:
     context, body, meanings = file.context, file.body, file.meanings
     package = context.scope
-    contexts = [each.context for each in files]
-    all_meanings = [each.meanings for each in files]
+    contexts = [] if merged is None else [each.context for each in files]
+    all_meanings = [] if merged is None else [each.meanings for each in files]  # files hold their code: no cycle
 
     def compile_() -> Evaluate:
         unit = Unit()

@@ -5,8 +5,9 @@ program or anything else that may differ between two evaluations. When files or 
 the code of all that import it goes, since it refers to its schemas; of a main package the files that did not change
 stay, where that is safe (`packages`).
 
-Values are computed again each time, but for the variables of imported packages: those stay while the same packages are
-imported under the same options, unless they asked the world for something or did something to it.
+Values are computed again each time, but for the variables of imported packages and for parts of the last main package
+(`reuse`): those stay while the same packages are imported under the same options, unless they asked the world for
+something or did something to it.
 """
 
 from __future__ import annotations
@@ -173,17 +174,14 @@ class Prepared:
         scope = runtime.packages[MAIN_PACKAGE]
         if before is not None and before[0] is values and before[1] is scope:
             parts = before[2]
-            parts.begin()
         else:
             parts = Parts(runtime)
         runtime.parts = parts
         self._parts = values, scope, parts
 
     def forget_values(self, *, failed: bool = False) -> None:
-        """Lets go of what the last evaluation computed."""
+        """Lets go of what the last evaluation computed, but for what the next one may take over."""
         runtime, values = self._runtime, self._values
-        if failed:
-            self._parts = None
         if runtime is None:
             return
         main = runtime.packages.pop(MAIN_PACKAGE, None)
@@ -192,7 +190,9 @@ class Prepared:
         if values is not None and not failed:
             failed = any(runtime.packages[path].results != results for path, results in values.paths.items())
         if failed:
-            values = self._values = None
+            values = self._values = self._parts = None
+        elif self._parts is not None:
+            self._parts[2].end()
         runtime.forget_values(() if values is None else values.paths)
 
     def dissolve(self) -> None:

@@ -7,7 +7,8 @@ code of an edited file is other code. Whatever else a part has read, or done bes
 `Runtime.beyond`: a variable of the main package, `instances()`, a file, something printed. Such a part is evaluated
 again each time. What `instances()` counts of a part is added in the order in which it was made.
 
-Only the last evaluation is asked, and only that of the same main package: a loop over many stacks keeps nothing.
+Only the last evaluation is asked, and only that of the same main package: a loop over many stacks keeps the values of
+the last alone.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from kcl.records import dataclass
 V = TypeVar("V")
 Place: TypeAlias = tuple[str, int, int]
 """A file, where something begins in it, and where it ends."""
-_Key: TypeAlias = tuple[Place | int | None, ...]
+_Key: TypeAlias = tuple[object, ...]
 
 
-class File(Protocol):
+class Module(Protocol):
     """The file whose code runs; `runtime.ModuleContext` is one."""
 
     package: str
@@ -43,12 +44,12 @@ class Evaluation(Protocol):
     schema_expression_depth: int
 
     @property
-    def module(self) -> File | None: ...
+    def module(self) -> Module | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a part came to, and the state of the evaluation in which it began.
+    """What a part came to, and at which depth of nested calls it began.
 
     `given` are the objects by whose identities it is found: they are held, so that no others take these.
     """
@@ -57,10 +58,7 @@ class _Part:
     value: Any
     origin: Sites
     instances: list[tuple[SchemaInstance, str]]
-    module: File | None
     depth: int
-    schema_depth: int
-    expression_depth: int
 
 
 class Parts:
@@ -71,8 +69,8 @@ class Parts:
         self._before: dict[_Key, _Part] = {}
         self._now: dict[_Key, _Part | None] = {}
 
-    def begin(self) -> None:
-        """Starts an evaluation: what the last one did not come by is forgotten."""
+    def end(self) -> None:
+        """Ends an evaluation: what it did not come by of the one before is forgotten."""
         self._before = {key: part for key, part in self._now.items() if part is not None}
         self._now = {}
 
@@ -81,45 +79,23 @@ class Parts:
 
         `place` is where it happens, for what is told of that. Leaves in `Runtime.origin` what `evaluate` did.
         """
-        runtime, key = self._runtime, (place, *map(id, given))
+        runtime = self._runtime
+        file = runtime.module
+        # what is required of instances is a matter of what is around
+        around = file and (file.package, file.path), runtime.schema_depth, runtime.schema_expression_depth
+        key = (place, around, *map(id, given))
         if key in self._now:  # a statement may run twice, and what it makes counts each time
             return evaluate()
         known = self._before.get(key)
-        if known is not None and self._begins_alike(known):
+        if known is not None and known.depth >= runtime.depth:  # so that it reaches no limit of nested calls
             self._now[key] = known
             runtime.instances.extend(known.instances)
             runtime.origin = known.origin
             value: V = known.value
             return value
         self._now[key] = None
-        beyond, made, module = runtime.beyond, len(runtime.instances), runtime.module
+        beyond, made = runtime.beyond, len(runtime.instances)
         value = evaluate()
         if runtime.beyond == beyond:
-            self._now[key] = _Part(
-                given,
-                value,
-                runtime.origin,
-                runtime.instances.since(made),
-                module,
-                runtime.depth,
-                runtime.schema_depth,
-                runtime.schema_expression_depth,
-            )
+            self._now[key] = _Part(given, value, runtime.origin, runtime.instances.since(made), runtime.depth)
         return value
-
-    def _begins_alike(self, known: _Part) -> bool:
-        """Whether the evaluation is where it was: what is required of instances is a matter of what is around."""
-        runtime = self._runtime
-        return (
-            _is_same(known.module, runtime.module)
-            and known.depth >= runtime.depth  # so that it reaches no limit of nested calls
-            and known.schema_depth == runtime.schema_depth
-            and known.expression_depth == runtime.schema_expression_depth
-        )
-
-
-def _is_same(one: File | None, other: File | None) -> bool:
-    """Whether both are the same file, be it before and after an edit."""
-    if one is None or other is None:
-        return one is other
-    return one.path == other.path and one.package == other.package

@@ -1,7 +1,8 @@
 """What one evaluation shares: the program, its options, the packages being evaluated, and what has been collected.
 
-A `Runtime` serves one evaluation at a time, in one thread; the next may find packages compiled (`prepared`), and no
-values. Nothing else in the evaluator keeps state, so evaluations never see each other.
+A `Runtime` serves one evaluation at a time, in one thread; the next may find packages compiled, and values that it
+would come to as well (`prepared`, `reuse`). Nothing else in the evaluator keeps state, so evaluations never see each
+other.
 """
 
 from __future__ import annotations

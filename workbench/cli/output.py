@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kcl.streams import not_written, send_nowhere
 from kcl.terminal import harmless, harmless_lines, json_escaped
 from workbench.cli.indented_json import write_indented_json
 from workbench.present.rows import Column, Row
@@ -132,11 +133,8 @@ class Output:
             write()
         except OSError as error:
             if not isinstance(error, BrokenPipeError):
-                self.lost = self.lost or f"the output could not be written: {error.strerror or type(error).__name__}"
-            # what is still buffered would fail again when the interpreter ends: it goes nowhere, with all that follows
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+                self.lost = self.lost or not_written(error)
+            send_nowhere(stream.fileno())
 
 
 def _is_unicode(stream: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from kcl import api
 from kcl.evaluator.provenance import Provenance
+from kcl.evaluator.value import SchemaInstance
 
 _A = "replicas = 1\nname = 'shop'\n"
 _B = "full = name + '-' + str(replicas)\nlimit = max([replicas, 3])\n"
@@ -137,3 +139,13 @@ def test_another_option_makes_everything_again() -> None:
     ]
 
     assert repr(found) == "[[1], [1], [True], [2]]"
+
+
+def test_only_the_last_evaluation_is_held() -> None:
+    models = "schema Held:\n    size: int = 1\n"
+    cache = api.ParseCache()
+    for size in (1, 2, 3):
+        _values({"a.k": models, "b.k": f"made = [Held {{size = {size}}} for _ in range(50)]\n"}, cache)
+    gc.collect()
+    held = [each for each in gc.get_objects() if isinstance(each, SchemaInstance) and each.schema.name == "Held"]
+    assert {each["size"] for each in held} <= {3}
