@@ -61,15 +61,16 @@ def renamed(root: Path, found: StackDiff) -> Iterator[Gap]:
 
 
 def handed_over(root: Path, found: StackDiff) -> StackDiff:
-    """Says of what another stack of this repository took over that it did: that one answers for it by now."""
+    """Says of what another stack of this repository took over that it did: that one answers for it by now.
+
+    Where that stack does not go to this cluster, nobody looks at it there, and it stays a gap.
+    """
     if not any(each.owner for each in found.gaps):
         return found
-    own = {"/".join(ownership(each.path).values()) for each in discover(root).stacks()}
-    return replace(
-        found,
-        gaps=tuple(each for each in found.gaps if each.owner not in own),
-        notes=(*found.notes, *(str(each) for each in found.gaps if each.owner in own)),
-    )
+    clusters = {"/".join(ownership(each.path).values()): each.clusters for each in discover(root).stacks()}
+    taken = [each for each in found.gaps if each.place in clusters.get(each.owner, ())]
+    gaps = tuple(each for each in found.gaps if each not in taken)
+    return replace(found, gaps=gaps, notes=(*found.notes, *map(str, taken)))
 
 
 def labelled_before(stack: Stack, found: StackDiff, prior: Release | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.project import TERRAFORM_PLACE, ProjectError, Stack, StackPath, provider_lock
@@ -185,7 +185,8 @@ def _is_own(backend: Mapping[str, Any]) -> bool:
     """Whether the same settings are another place for each stack: a path seen from its working folder, or settings
     that are all in the environment."""
     config = backend.get("config") or {}
-    return not config or (backend.get("type") == "local" and not Path(str(config.get("path") or "")).is_absolute())
+    path = PurePath(str(config.get("path") or ""))
+    return not config or (backend.get("type") == "local" and not path.is_absolute() and ".." not in path.parts)
 
 
 def _lock(stack: Stack, root: Path) -> str:

@@ -34,7 +34,7 @@ from kcl.regular import open_regular
 from runtimes.base.documents import load_json
 from workbench.audit.chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
 from workbench.engine.errors import ReleaseFailure
-from workbench.release.files import append_line, failure, make_folder, open_to_append
+from workbench.release.files import append_line, failure, lines_of, make_folder, open_to_append
 
 _FILE = re.compile(r"\d{4}-\d{2}\.jsonl")
 _TAIL_BYTES = 64 * 1024
@@ -327,13 +327,7 @@ def _lines(of: _Length) -> Iterator[tuple[int, bytes]]:
             found = os.fstat(file.fileno())
             if found.st_ino != of.inode or found.st_size < of.size:
                 raise _replaced(of.path)
-            number, left = 0, of.size
-            while left > 0 and (line := file.readline(min(_MOST_LINE_BYTES, left))):
-                number, rest = number + 1, line
-                left -= len(line)
-                while left > 0 and rest and not rest.endswith(b"\n"):
-                    rest = file.readline(min(_MOST_LINE_BYTES, left))
-                    left -= len(rest)
+            for number, line in enumerate(lines_of(file, _MOST_LINE_BYTES, of.size), 1):
                 if line.strip():
                     yield number, line
     except FileNotFoundError:

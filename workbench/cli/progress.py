@@ -44,7 +44,7 @@ async def while_asking(session: Session, output: Output, every_seconds: float = 
 
 def _compared(session: Session) -> str:
     """How far it is, where it has begun: of thousands each takes a request."""
-    counts = [each for place, each in session.compared().items() if place in session.waits_for()]
+    counts = session.compared().values()
     done, of = (sum(each[index] for each in counts) for index in (0, 1))
     return f", {done} of {of} compared" if counts else ""
 

@@ -24,7 +24,7 @@ def not_as_approved(change: Change, resource: Resource, live: Body) -> Iterator[
     """Yields the fields that a plan showed to be written, and that the cluster has otherwise now.
 
     Only what a dry run predicted is compared, as only that is in the form of the server; and only what is configured,
-    or was: what else a webhook adds may be another thing each time.
+    or goes: what else a webhook adds may be another thing each time.
     """
     if change.basis is not Basis.DRY_RUN:
         return
@@ -33,14 +33,24 @@ def not_as_approved(change: Change, resource: Resource, live: Body) -> Iterator[
             continue
         found = find(live, each.path)
         if each.op is Op.REMOVE:
-            if each.class_ is ChangeClass.INTENDED and found is not MISSING:
+            if found is not MISSING:
                 yield each.path
-        elif each.source and not _is_taken(each, resource, found):
+        elif _is_configured(each, resource) and not _is_taken(each, resource, found):
             yield each.path
 
 
+def _is_configured(change: FieldChange, resource: Resource) -> bool:
+    return change.class_ is ChangeClass.INTENDED or find(resource.attributes, change.path) is not MISSING
+
+
 def _is_taken(change: FieldChange, resource: Resource, found: object) -> bool:
-    """What is masked is compared with what is configured, where that is its form."""
+    """What is masked is compared with what is configured, where that is its form.
+
+    Another order of elements that have keys is told by these keys, and not by the elements: it is not compared.
+    """
+    if isinstance(found, list) and any(isinstance(each, Mapping) for each in found):
+        if isinstance(change.after, list) and all(isinstance(each, str) for each in change.after):
+            return True
     is_shown = not (change.is_masked or _is_hidden(change.after))
     wanted = change.after if is_shown else find(resource.attributes, change.path)
     return wanted is MISSING or is_unknown(wanted) or (found is not MISSING and is_same(wanted, found))

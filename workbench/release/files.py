@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from kcl import whole_file
 from kcl.regular import open_regular
@@ -36,7 +37,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def open_to_append(path: Path) -> int:
     """Opens a file for `append_line`, making it (0600) if there is none; raises `ReleaseFailure`. To be closed."""
     try:
-        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError as error:
         raise failure("cannot be opened", path, error) from error
 
@@ -83,11 +84,24 @@ def lines(path: Path, most_bytes: int) -> Iterator[bytes]:
     Raises `OSError`, as `open_regular`.
     """
     with os.fdopen(open_regular(path), "rb") as file:
-        while line := file.readline(most_bytes):
-            rest = line
-            while rest and not rest.endswith(b"\n"):
-                rest = file.readline(most_bytes)
+        for line in lines_of(file, most_bytes):
             yield line.removesuffix(b"\n")
+
+
+def lines_of(file: BinaryIO, most_bytes: int, size: float = math.inf) -> Iterator[bytes]:
+    """Yields the lines of the first `size` bytes of a file, with their ends; of one that is too long only its begin."""
+
+    def read() -> bytes:
+        nonlocal size
+        line = file.readline(int(min(most_bytes, size)))
+        size -= len(line)
+        return line
+
+    while line := read():
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = read()
+        yield line
 
 
 def failure(what: str, path: Path, error: OSError) -> ReleaseFailure:

@@ -95,17 +95,19 @@ class ReleaseStore:
         """Returns the newest readable record, None if the stack was never released from here; raises as `releases`."""
         return next(self._newest_first(stack), None)
 
-    def besides(self, stacks: Iterable[StackPath]) -> Iterator[Release]:
-        """Yields the newest record of each stack released from here that is none of these, as far as readable."""
+    def besides(self, stacks: Iterable[StackPath]) -> Iterator[tuple[str, Release | None]]:
+        """Yields each stack released from here that is none of these, with its newest record; None where that can't be
+        read."""
         own = {self.folder(each) for each in stacks}
         for folder in sorted(self._folder.glob("*/*")):
             newest = max((int(each.stem) for each in folder.glob("*.json") if _RECORD.fullmatch(each.name)), default=0)
             if folder in own or not newest:
                 continue
             try:
-                yield read_record(folder / f"{newest}.json")
+                record = read_record(folder / f"{newest}.json")
+                yield record.stack, record
             except (BrokenRecord, OSError):
-                continue
+                yield folder.relative_to(self._folder).as_posix(), None
 
     def release(self, stack: StackPath, revision: int) -> Release | None:
         """Returns one record, None where there is none; raises `ReleaseFailure` for one that cannot be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +71,7 @@ class Browsing(Opened):
         from workbench.engine.errors import ReleaseFailure
 
         stacks = [each.path for each in self.tree().stacks()]
-        left = {each.stack: each for each in self._store().besides(stacks) if each.resources}
+        left = {name: each for name, each in self._store().besides(stacks) if each is None or each.resources}
         if not left:
             return ()
         elsewhere: set[Address] = set()
@@ -80,10 +80,9 @@ class Browsing(Opened):
                 latest = self._store().latest(each)
                 elsewhere |= latest.resources.keys() if latest is not None else set()
         return tuple(
-            f"{stack} is no stack of this repository any more, and its release {release.revision} left "
-            f"{counted(count, 'resource')}: bring its folder back, and take them away with wb destroy"
+            f"{stack} is no stack of this repository any more, and {said}"
             for stack, release in left.items()
-            if (count := len(release.resources.keys() - elsewhere))
+            if (said := _left(release, elsewhere))
         )
 
     def take_over(self, former: Path) -> tuple[str, ...]:
@@ -153,3 +152,12 @@ class Browsing(Opened):
     def affected(self, files: Iterable[str | Path]) -> Impact:
         """Returns the stacks that changing these files touches; exact for stacks compiled in this session."""
         return affected(self.tree(), [Path(each) for each in files], self._read)
+
+
+def _left(release: Release | None, elsewhere: Collection[Address]) -> str:
+    """Says what a stack left that is gone; empty where that is nothing, or others have it by now."""
+    if release is None:
+        return "its last release can't be read: what it left is not known"
+    count = len(release.resources.keys() - elsewhere)
+    what = f"its release {release.revision} left {counted(count, 'resource')}"
+    return f"{what}: bring its folder back, and take them away with wb destroy" if count else ""

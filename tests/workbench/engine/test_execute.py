@@ -370,3 +370,21 @@ async def test_what_is_made_on_a_cluster_that_took_the_place_of_another_is_not_t
     assert failed.kind == "Moved" and "is another cluster now" in failed.message
     assert finished(events).outcome is Outcome.FAILED
     assert len(world.hz.calls) - calls == (0 if moment == "before a creation" else 1)
+
+
+async def test_what_replaces_an_object_is_not_made_on_a_cluster_that_took_the_place_of_another() -> None:
+    world = World()
+    await world.release(namespace(), deployment("web"))
+    other = deployment("web")
+    other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    plan = replace(await world.plan(namespace(), other), identities={"hz": world.hz.identity})
+
+    def swap(verb: str, id_: ResourceId) -> None:
+        if verb == "delete":
+            world.hz.identity = replace(world.hz.identity, uid="uid-of-another")
+
+    world.hz.before_write = swap
+    events = await world.apply(plan)
+    (failed,) = (each for each in events if isinstance(each, StepFailed))
+    assert failed.kind == "Moved" and "is another cluster now" in failed.message
+    assert world.hz.calls[-1] == ("delete", str(WEB))

@@ -301,3 +301,16 @@ async def test_each_stack_has_a_folder_of_its_own_beside_its_releases(tmp_path: 
     assert not workspaces.is_needed(stacks[0], nothing, None)
     (folders[0] / "terraform.tfstate").write_text('{"resources": [{}]}')
     assert workspaces.is_needed(stacks[0], nothing, None)
+
+
+async def test_what_terraform_has_for_one_stack_is_not_what_it_has_for_another(place: Place) -> None:
+    """Each has a state of its own, in which a resource is called the same."""
+    main = place.root / "pay/prod/main.k"
+    main.write_text((place.root / "pay/alone/main.k").read_text())
+    async with place.open() as opened:
+        for name in ("pay/alone", "pay/prod"):
+            await place.apply(opened, await opened.plan(opened.select(name)))
+        main.write_text('other = {**db, id = "acme:cloud:thing:other"}\n' + main.read_text().replace("[db]", "[other]"))
+        fleet = await opened.plan_stacks("pay/alone", "pay/prod")
+        assert not fleet.unplanned
+        assert {each.action for each in fleet.plans["pay/prod"].changes} == {Action.DELETE, Action.CREATE}

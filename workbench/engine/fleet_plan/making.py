@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import anyio
 
 from kcl.records import replace
-from runtimes.base import Address, RuntimeFailure
+from runtimes.base import Address, KubernetesId, RuntimeFailure
 from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.events import Action
 from workbench.engine.fleet_plan.values import Deferred, FleetPlan, Unplanned
@@ -158,12 +158,12 @@ def _contested(plans: Mapping[str, Plan]) -> dict[str, Unplanned]:
     """Returns the stacks that would delete what another stack of the plan has, as where one stack is split into two.
 
     Side by side one of both fails, or the object is gone that was just taken over. Once the other stack has it, its
-    labels say so, and this one leaves it alone.
+    labels say so, and this one leaves it alone. What Terraform has is in the state of one stack.
     """
     having: dict[tuple[str, tuple[str, ...]], str] = {}
     for name, plan in plans.items():
         for each in plan.changes:
-            if each.action is not Action.DELETE:
+            if each.action not in (Action.DELETE, Action.FORGET) and isinstance(each.address.id, KubernetesId):
                 having[_key(each.address)] = name
     found: dict[str, Unplanned] = {}
     for name, plan in plans.items():

@@ -23,6 +23,7 @@ import anyio
 from runtimes.base import (
     Address,
     ApplyRequest,
+    Basis,
     DeleteRequest,
     Identifiable,
     Identity,
@@ -45,7 +46,7 @@ from runtimes.base import (
     limiter,
 )
 from runtimes.base.limiter import Limiter
-from workbench.engine.changes import Change
+from workbench.engine.changes import Change, Op
 from workbench.engine.ending import why_ending
 from workbench.engine.events import Action
 from workbench.engine.masking import Seal
@@ -207,11 +208,11 @@ class ClusterSteps:
             return
         is_new = self._identities.get(change.address) is None
         try:
-            if is_new:
-                await self._refuse_another(again=False)
             with anyio.fail_after(_patience_seconds(change)) as scope:
                 self._writing[change.address] = scope
                 try:
+                    if is_new:
+                        await self._refuse_another(again=False)
                     live = await self._write(change, resource)
                 finally:
                     del self._writing[change.address]
@@ -222,7 +223,7 @@ class ClusterSteps:
             await self._apply.fail(change, _silent(change) if held is None else _still_there(change, held))
         else:
             await self._apply.finish(change, live.identity.uid if live else "")
-            if is_new and live is not None:
+            if live is not None and (is_new or change.action is Action.REPLACE):
                 self._created.append(change)
 
     async def _write(self, change: Change, resource: Resource | None) -> LiveResource | None:
@@ -273,6 +274,7 @@ class ClusterSteps:
             case Action.REPLACE:
                 await self._runtime.delete(DeleteRequest(change.address.id, expected))
                 await self._gone_at_last(change)
+                await self._refuse_another(again=True)  # on another cluster it is not there either
                 request = ApplyRequest(known(resource), None, self._plan.force)
                 live = await self._runtime.apply(request)
                 self._refuse_other(change, request, live)
@@ -293,7 +295,8 @@ class ClusterSteps:
     def _refuse_other(self, change: Change, request: ApplyRequest, live: LiveResource) -> None:
         """Raises `Rejected` where a write was answered well, and what is there now is not what was approved."""
         subject = str(change.address.id)
-        if request.expected is not None and live.identity.version == request.expected.version:
+        is_unwritten = request.expected is not None and live.identity.version == request.expected.version
+        if is_unwritten and _surely_changes(change):
             raise Rejected(
                 "the API answered well, and wrote nothing",
                 target=self._runtime.place,
@@ -402,6 +405,12 @@ def _silent(change: Change) -> Unreachable:
         subject=str(change.address.id),
         is_uncertain=True,
     )
+
+
+def _surely_changes(change: Change) -> bool:
+    """Whether a dry run said that the write changes something: what was not known then may come out as it was."""
+    fields = [each for each in change.fields if each.op is not Op.KEPT]
+    return change.basis is Basis.DRY_RUN and (not fields or any(not each.is_unknown for each in fields))
 
 
 def _patience_seconds(change: Change) -> float:

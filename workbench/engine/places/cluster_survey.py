@@ -378,10 +378,8 @@ class ClusterSurvey:
             ),
         )
         written = [each for each in fields.shown if each.op is not Op.KEPT]
-        live = prediction.live
         after = masked(prediction.after, hidden, seals.screen)
         is_same = live is not None and live.body is prediction.after
-        was_deleted = was_deleted_since(released_as(self._surveying.prior, address), live)
         action, because = _action(prediction, bool(written), fields.claims, was_deleted)
         if live is not None and action is not Action.REPLACE and address in self._surveying.replaces:
             action, because = Action.REPLACE, "its replacement was requested"
