@@ -45,7 +45,14 @@ def metric_to_v1(metric: Object, value: str) -> Object:
     return {"type": metric.get("type"), kind: {name: each for name, each in flat.items() if each is not None}}
 
 
-def metric_to_v2(metric: Object, value: str) -> Object:
+def metrics_to_v2(metrics: Any, value: str) -> Any:
+    """Metrics as someone wrote them in an annotation. What is none stays as it is, for the reader of v2 to refuse."""
+    if not isinstance(metrics, list):
+        return metrics
+    return [_metric_to_v2(each, value) if isinstance(each, dict) else each for each in metrics]
+
+
+def _metric_to_v2(metric: Object, value: str) -> Object:
     kind = next((each for each in _KINDS if isinstance(metric.get(each), dict)), None)
     if kind is None:
         return metric
@@ -64,11 +71,11 @@ def metric_to_v2(metric: Object, value: str) -> Object:
     source: Object = {}
     if kind in ("object", "pods", "external"):
         selector = flat.get("metricSelector" if kind == "external" else "selector")
-        source["metric"] = {"name": flat.get("metricName", ""), **({"selector": selector} if selector else {})}
+        source["metric"] = {"name": flat.get("metricName", ""), **({} if selector is None else {"selector": selector})}
     else:
         source["name"] = flat.get("name", "")
     if kind == "object":
-        source["describedObject"] = flat.get("target") or {}
+        source["describedObject"] = {} if flat.get("target") is None else flat["target"]
     if kind == "containerResource":
         source["container"] = flat.get("container", "")
     return {"type": metric.get("type"), kind: {**source, value: given}}

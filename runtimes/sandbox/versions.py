@@ -8,13 +8,17 @@ apiVersion alone; where a webhook is to convert them, nothing is shown in anothe
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from runtimes.base.documents import load_json
-from runtimes.sandbox.autoscaler_versions import behavior_to_v1, behavior_to_v2, metric_to_v1, metric_to_v2
+from runtimes.sandbox import decode
+from runtimes.sandbox.autoscaler_versions import behavior_to_v1, behavior_to_v2, metric_to_v1, metrics_to_v2
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.pruning import PRESERVE, pruned
 from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.store import Object, copied
 
 _METRICS = "autoscaling.alpha.kubernetes.io/metrics"
@@ -165,21 +169,20 @@ def _autoscaler_to_v2(hpa: Object) -> Object:
     hpa["apiVersion"] = "autoscaling/v2"
     spec, status = hpa.setdefault("spec", {}), hpa.setdefault("status", {})
     annotations = hpa.get("metadata", {}).get("annotations") or {}
-    written = _read_json(annotations.pop(_METRICS, None), [])
-    metrics = [metric_to_v2(metric, "target") for metric in written]
+    metrics = _taken(annotations, _METRICS, "spec", "metrics", partial(metrics_to_v2, value="target")) or []
     percentage = spec.pop("targetCPUUtilizationPercentage", None)
     if percentage is not None:
         target = {"type": "Utilization", "averageUtilization": percentage}
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     if metrics:
         spec["metrics"] = metrics
-    behavior = _read_json(annotations.pop(_BEHAVIOR, None), None)
+    behavior = _taken(annotations, _BEHAVIOR, "spec", "behavior", behavior_to_v2)
     if behavior:
-        spec["behavior"] = behavior_to_v2(behavior)
+        spec["behavior"] = behavior
     status.pop("currentCPUUtilizationPercentage", None)
-    seen = _read_json(annotations.pop(_CURRENT, None), None)
-    status.setdefault("currentMetrics", seen and [metric_to_v2(metric, "current") for metric in seen])
-    conditions = _read_json(annotations.pop(_CONDITIONS, None), None)
+    seen = _taken(annotations, _CURRENT, "status", "currentMetrics", partial(metrics_to_v2, value="current"))
+    status.setdefault("currentMetrics", seen or None)
+    conditions = _taken(annotations, _CONDITIONS, "status", "conditions")
     if conditions:
         status["conditions"] = conditions
     if annotations == {} and "annotations" in hpa.get("metadata", {}):
@@ -187,8 +190,19 @@ def _autoscaler_to_v2(hpa: Object) -> Object:
     return hpa
 
 
-def _read_json(text: str | None, otherwise: Any) -> Any:
+def _taken(
+    annotations: dict[str, str], name: str, part: str, field: str, convert: Callable[[Any], Any] | None = None
+) -> Any:
+    """What an annotation has for a field of v2, which is taken out of it; None where it does not have the field's
+    form: anybody may write annotations, and the server passes over those that it cannot read.
+    """
+    text = annotations.pop(name, None)
+    if not text:
+        return None
+    kind = Registry.load().kind("autoscaling", "v2", "HorizontalPodAutoscaler")
     try:
-        return load_json(text) if text else otherwise
-    except ValueError:
-        return otherwise
+        value = load_json(text)
+        read = decode.check(kind, {part: {field: convert(value) if convert else value}})
+    except (ValueError, decode.DecodeError):
+        return None
+    return read.object[part].get(field)
