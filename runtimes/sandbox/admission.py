@@ -15,6 +15,7 @@ from runtimes.base.quantity import amount, canonical
 from runtimes.sandbox import pod_security
 from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found
+from runtimes.sandbox.pod_amounts import Part, pod_amounts
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store
 
@@ -317,11 +318,11 @@ def _pod_errors(limit: dict[str, Any], spec: dict[str, Any]) -> list[str]:
         return [e for each in containers for e in _bound_errors(limit, "Container", each.get("resources") or {})]
     if limit.get("type") != "Pod":
         return []
-    total: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
-    for container in spec.get("containers") or ():
-        for part, amounts in total.items():
-            for name, value in ((container.get("resources") or {}).get(part) or {}).items():
-                amounts[name] = amounts.get(name, amount("0")) + amount(value)
+    parts: tuple[Part, ...] = ("requests", "limits")
+    total = {
+        part: {name: each.value for name, each in pod_amounts(spec, part, with_overhead=False).items()}
+        for part in parts
+    }
     return _bound_errors(limit, "Pod", total)
 
 

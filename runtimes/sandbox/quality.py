@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kcl.records import replace
-from runtimes.base.quantity import Quantity, amount, parse
+from runtimes.base.quantity import amount
+from runtimes.sandbox.pod_amounts import containers_amounts, is_of_pods
 
 _OF_CLASSES = ("cpu", "memory")
 
@@ -38,46 +38,11 @@ def default_pod_requests(spec: dict[str, Any]) -> None:
     if not limits:
         return
     requests = dict(resources.get("requests") or {})
-    for name, quantity in _requested(spec).items():
+    for name, quantity in containers_amounts(spec, "requests").items():
         if name in _OF_CLASSES:
             requests.setdefault(name, str(quantity))
     for name, limit in limits.items():
-        if name in _OF_CLASSES or name.startswith("hugepages-"):
+        if is_of_pods(name):
             requests.setdefault(name, limit)
     if requests:
         resources["requests"] = requests
-
-
-def _requested(spec: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Of all containers that run at once: before they start, each that prepares counts with the sidecars before it."""
-    together = _summed({}, *map(_requests, spec.get("containers") or ()))
-    sidecars: dict[str, Quantity] = {}
-    most: dict[str, Quantity] = {}
-    for container in spec.get("initContainers") or ():
-        needed = _summed(sidecars, _requests(container))
-        if container.get("restartPolicy") == "Always":
-            together, sidecars = _summed(together, _requests(container)), needed
-        most = _larger(most, needed)
-    return _larger(together, most)
-
-
-def _requests(container: Mapping[str, Any]) -> dict[str, Quantity]:
-    given = (container.get("resources") or {}).get("requests") or {}
-    return {name: parse(str(value)) for name, value in given.items()}
-
-
-def _summed(*parts: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    """Each in the family of suffixes of its first."""
-    sums: dict[str, Quantity] = {}
-    for part in parts:
-        for name, each in part.items():
-            sums[name] = replace(sums[name], value=sums[name].value + each.value) if name in sums else each
-    return sums
-
-
-def _larger(first: Mapping[str, Quantity], second: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    found = dict(first)
-    for name, each in second.items():
-        if name not in found or each.value > found[name].value:
-            found[name] = each
-    return found

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from runtimes.base import quantity
 from runtimes.sandbox.errors import forbidden
+from runtimes.sandbox.pod_amounts import has_amounts_of_its_own, pod_amounts
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
@@ -141,25 +142,23 @@ def usage(resource: Resource, obj: Object) -> Usage:
 
 
 def _pod_usage(spec: Mapping[str, Any]) -> Usage:
-    """Sums over containers; an init container counts where it asks for more than all the others together."""
-    found: Usage = {}
-    for part in ("requests", "limits"):
-        total: Usage = {}
-        for container in spec.get("containers") or ():
-            for name, value in ((container.get("resources") or {}).get(part) or {}).items():
-                total[name] = total.get(name, Decimal(0)) + quantity.amount(value)
-        for container in spec.get("initContainers") or ():
-            for name, value in ((container.get("resources") or {}).get(part) or {}).items():
-                total[name] = max(total.get(name, Decimal(0)), quantity.amount(value))
-        for name, amount in total.items():
-            found[f"{part}.{name}"] = amount
-            if part == "requests":
-                found[name] = amount
-    return found
+    """Requests count under the resource's own name too."""
+    requests = {name: each.value for name, each in pod_amounts(spec, "requests").items()}
+    limits = {name: each.value for name, each in pod_amounts(spec, "limits").items()}
+    return {
+        **requests,
+        **{f"requests.{name}": value for name, value in requests.items()},
+        **{f"limits.{name}": value for name, value in limits.items()},
+    }
 
 
 def _unspecified(hard: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    """Which containers lack an amount that the quota covers: `must specify requests.cpu for: a,b; ...`; "" if none."""
+    """Which containers lack an amount that the quota covers: `must specify requests.cpu for: a,b; ...`; "" if none.
+
+    They need none where the Pod has amounts of its own.
+    """
+    if has_amounts_of_its_own(spec):
+        return ""
     lacking: dict[str, list[str]] = {}
     for name in hard:
         part, _, what = name.rpartition(".")

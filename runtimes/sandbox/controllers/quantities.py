@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
 _SUFFIXES = {
@@ -38,19 +37,3 @@ def _number(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         return Decimal(0)
-
-
-def total(amounts: Iterable[Mapping[str, str]]) -> dict[str, Decimal]:
-    """The sums by resource name."""
-    sums: dict[str, Decimal] = {}
-    for amount in amounts:
-        for name, value in amount.items():
-            sums[name] = sums.get(name, Decimal(0)) + quantity(value)
-    return sums
-
-
-def spelled(value: Decimal) -> str:
-    """A plain number as the server writes it (`2`, `500m`)."""
-    if value == value.to_integral_value():
-        return str(int(value))
-    return f"{int(value * 1000)}m"

@@ -12,7 +12,8 @@ from decimal import Decimal
 from kcl.records import dataclass
 from runtimes.sandbox.controllers.owners import labels_of, selects
 from runtimes.sandbox.controllers.pods import is_finished, is_going
-from runtimes.sandbox.controllers.quantities import quantity, total
+from runtimes.sandbox.controllers.quantities import quantity
+from runtimes.sandbox.pod_amounts import pod_amounts
 from runtimes.sandbox.store import Object
 
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
@@ -28,15 +29,6 @@ class Refusal:
 
 
 Filter = Callable[[Object, Object, list[Object]], Refusal | None]
-
-
-def requests_of(pod: Object) -> dict[str, Decimal]:
-    """What the pod asks for: its containers together, or its greediest init container if that asks for more."""
-    sums = total((each.get("resources") or {}).get("requests") or {} for each in pod["spec"]["containers"])
-    for init in pod["spec"].get("initContainers") or ():
-        for name, value in ((init.get("resources") or {}).get("requests") or {}).items():
-            sums[name] = max(sums.get(name, Decimal(0)), quantity(value))
-    return sums
 
 
 def tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, str]) -> bool:
@@ -124,9 +116,10 @@ def _resources(pod: Object, node: Object, pods: list[Object]) -> Refusal | None:
         reasons.append("Too many pods")
     used: dict[str, Decimal] = {}
     for each in here:
-        for name, value in requests_of(each).items():
-            used[name] = used.get(name, Decimal(0)) + value
-    for name, value in requests_of(pod).items():
+        for name, requested in pod_amounts(each["spec"], "requests").items():
+            used[name] = used.get(name, Decimal(0)) + requested.value
+    for name, requested in pod_amounts(pod["spec"], "requests").items():
+        value = requested.value
         room = quantity(allocatable.get(name, "0"))
         if value > 0 and value + used.get(name, Decimal(0)) > room:
             reasons.append(f"Insufficient {name}")
