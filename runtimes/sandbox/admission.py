@@ -17,6 +17,7 @@ from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found
 from runtimes.sandbox.pod_amounts import Part, pod_amounts
 from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.storage_classes import STORAGE_CLASS_ANNOTATION, class_of
 from runtimes.sandbox.store import Object, Store
 
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -326,7 +327,7 @@ def _pod_errors(limit: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     return _bound_errors(limit, "Pod", total)
 
 
-def _bound_errors(limit: dict[str, Any], kind: str, resources: dict[str, Any]) -> list[str]:
+def _bound_errors(limit: dict[str, Any], kind: str, resources: Mapping[Any, Any]) -> list[str]:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     errors = []
     for name, bound in sorted((limit.get("min") or {}).items()):
@@ -406,9 +407,6 @@ def _new_node_taint(review: Review) -> None:
 # --- Storage ---
 
 
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-
-
 def _storage_protection(review: Review) -> None:
     finalizer = {
         ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
@@ -426,7 +424,7 @@ def _default_storage_class(review: Review) -> None:
     if review.resource.storage != ("", "persistentvolumeclaims") or review.old is not None:
         return
     annotations = review.obj["metadata"].get("annotations") or {}
-    if review.obj["spec"].get("storageClassName") is not None or _OLD_CLASS in annotations:
+    if review.obj["spec"].get("storageClassName") is not None or STORAGE_CLASS_ANNOTATION in annotations:
         return
     marked = [
         each
@@ -451,9 +449,9 @@ def _claim_growth(review: Review) -> None:
         return
     if (old.get("status") or {}).get("phase") != "Bound":
         raise _refuse(review, "Only bound persistent volume claims can be expanded")
-    name = old["spec"].get("storageClassName")
+    name = class_of(old)
     found = review.store.get(("storage.k8s.io", "storageclasses"), ("", name)) if name else None
-    if name != review.obj["spec"].get("storageClassName") or not (found or {}).get("allowVolumeExpansion"):
+    if name != class_of(review.obj) or not (found or {}).get("allowVolumeExpansion"):
         why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must"
         raise _refuse(review, f"{why} support resize")
 

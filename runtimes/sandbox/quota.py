@@ -11,6 +11,7 @@ from runtimes.sandbox.errors import forbidden
 from runtimes.sandbox.pod_amounts import has_amounts_of_its_own, pod_amounts
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import State
+from runtimes.sandbox.storage_classes import class_of
 from runtimes.sandbox.store import Object, copied
 
 QUOTAS = ("", "resourcequotas")
@@ -133,7 +134,7 @@ def usage(resource: Resource, obj: Object) -> Usage:
     if resource.storage == ("", "persistentvolumeclaims"):
         storage = ((obj["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")
         found["requests.storage"] = quantity.amount(storage)
-        class_name = obj["spec"].get("storageClassName")
+        class_name = class_of(obj)
         if class_name:
             prefix = f"{class_name}.storageclass.storage.k8s.io"
             found[f"{prefix}/requests.storage"] = found["requests.storage"]

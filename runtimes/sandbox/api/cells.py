@@ -11,6 +11,7 @@ from runtimes.sandbox.api import pod_cells, server_cells
 from runtimes.sandbox.api.ages import age, duration, parse_time
 from runtimes.sandbox.api.server_cells import Row
 from runtimes.sandbox.selectors import written as selector_text
+from runtimes.sandbox.storage_classes import class_of
 from runtimes.sandbox.store import Object
 
 _NONE, _UNKNOWN, _UNSET = "<none>", "<unknown>", "<unset>"
@@ -316,7 +317,7 @@ def _volume(obj: Object, now: datetime) -> list[Any]:
         spec.get("persistentVolumeReclaimPolicy", ""),
         phase,
         f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
-        spec.get("storageClassName", ""),
+        class_of(obj),
         spec.get("volumeAttributesClassName") or _UNSET,
         status.get("reason", ""),
         _age(obj, now),
@@ -334,7 +335,7 @@ def _claim(obj: Object, now: datetime) -> list[Any]:
         spec.get("volumeName", ""),
         (status.get("capacity") or {}).get("storage", "0") if bound else "",
         _modes(status.get("accessModes")) if bound else "",
-        spec.get("storageClassName") or "",
+        class_of(obj),
         status.get("currentVolumeAttributesClassName") or spec.get("volumeAttributesClassName") or _UNSET,
         _age(obj, now),
         spec.get("volumeMode", _UNSET),

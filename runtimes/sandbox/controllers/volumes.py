@@ -9,6 +9,7 @@ from runtimes.sandbox.controllers.base import Controller, Hands, Key, key_of
 from runtimes.sandbox.controllers.owners import labels_of, selects
 from runtimes.sandbox.controllers.pods import is_finished
 from runtimes.sandbox.controllers.quantities import quantity
+from runtimes.sandbox.storage_classes import class_of
 from runtimes.sandbox.store import Change, Object, copied
 
 PVC_PROTECTION, PV_PROTECTION = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
@@ -160,7 +161,7 @@ class Volumes(Controller):
 
     def _want_volume(self, claim: Object) -> None:
         """None fits: have one made, or say what is missing."""
-        class_name = claim["spec"].get("storageClassName")
+        class_name = class_of(claim)
         if not class_name:
             text = "no persistent volumes available for this claim and no storage class is set"
             self.event(claim, "Normal", "FailedBinding", text)
@@ -284,7 +285,7 @@ class ClaimProtection(Controller):
 
 def waits_for_consumer(hands: Hands, claim: Object) -> bool:
     """Its class has volumes bound only when it is known where they are needed."""
-    name = claim["spec"].get("storageClassName")
+    name = class_of(claim)
     storage_class = hands.find("storageclasses.storage.k8s.io", "", name) if name else None
     return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
@@ -297,7 +298,7 @@ def _fits(volume: Object, claim: Object) -> bool:
     spec, wanted = volume["spec"], claim["spec"]
     asked = wanted.get("resources", {}).get("requests", {}).get("storage", "0")
     return (
-        spec.get("storageClassName", "") == (wanted.get("storageClassName") or "")
+        class_of(volume) == class_of(claim)
         and set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
         and quantity(spec["capacity"].get("storage", "0")) >= quantity(asked)
         and spec.get("volumeMode", "Filesystem") == wanted.get("volumeMode", "Filesystem")

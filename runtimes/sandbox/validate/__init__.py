@@ -15,6 +15,7 @@ from runtimes.sandbox.validate import (
     admission_policies,
     autoscaling,
     certificate_requests,
+    claims,
     cluster_kinds,
     core,
     custom,
@@ -134,7 +135,7 @@ RULES: dict[tuple[str, str], Rules] = {
         on_update="full full change",
     ),
     ("", "PersistentVolumeClaim"): Rules(
-        core.claim, core.claim_update, on_update="full meta full change", status=statuses.claim
+        claims.claim, claims.claim_update, on_update="full meta full change", status=statuses.claim
     ),
     ("", "LimitRange"): Rules(core.limit_range, on_update="full"),
     ("", "ResourceQuota"): Rules(

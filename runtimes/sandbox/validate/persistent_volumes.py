@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import core, names, scheduling, volumes
+from runtimes.sandbox.validate import claims, names, scheduling, volumes
 from runtimes.sandbox.validate.causes import Causes, Object
 
 _NO_QUANTITY = "must be a valid resource quantity"
@@ -27,7 +27,7 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
     modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
     if not modes:
         causes.required("spec.accessModes")
-    core.access_modes(causes, modes, "spec.accessModes")
+    claims.access_modes(causes, modes, "spec.accessModes")
     if not capacity:
         causes.required("spec.capacity")
     if set(capacity) != {"storage"}:

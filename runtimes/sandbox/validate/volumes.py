@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import containers, core, names
+from runtimes.sandbox.validate import claims, containers, names
 from runtimes.sandbox.validate.causes import Causes, Object
 
 _ORDER = ("emptyDir", "hostPath", "secret", "nfs", "persistentVolumeClaim", "downwardAPI", "configMap", "projected")
@@ -159,7 +159,7 @@ def _claim_template(causes: Causes, template: Object | None, path: str) -> None:
         return
     for field in sorted((template.get("metadata") or {}).keys() - {"labels", "annotations"}):
         causes.forbidden(f"{path}.metadata.{field}", "cannot be set")
-    core.claim_spec(causes, template.get("spec") or {}, f"{path}.spec")
+    claims.claim_spec(causes, template.get("spec") or {}, f"{path}.spec")
 
 
 # --- projections ---------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 from runtimes.base.quantity import amount
 from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.storage_classes import STORAGE_CLASS_ANNOTATION
 from runtimes.sandbox.validate import admission_policies, custom, names, rules
 from runtimes.sandbox.validate.causes import Object, shown
 
@@ -226,7 +227,6 @@ def _ingress(new: Object, old: Object | None) -> list[str]:
 
 
 INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
-STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 def _claim(new: Object, old: Object | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from runtimes.base import label_selectors
 from runtimes.sandbox.validate import meta, pods
 from runtimes.sandbox.validate.causes import Causes, Object
-from runtimes.sandbox.validate.core import claim_spec
+from runtimes.sandbox.validate.claims import claim_spec
 from runtimes.sandbox.validate.names import label
 
 
