@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import random
 import uuid
@@ -32,6 +33,10 @@ class Rng:
 
     def name(self, base: str) -> str:
         return base[:_LONGEST_GENERATED_BASE] + self.suffix()
+
+    def token(self) -> str:
+        """256 bits, in letters that a URL may have."""
+        return base64.urlsafe_b64encode(self._random.randbytes(32)).decode().rstrip("=")
 
     def choice(self, values: range) -> int:
         return self._random.choice(values)

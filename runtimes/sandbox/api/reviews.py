@@ -203,6 +203,7 @@ def request_token(request: Request) -> Reply:
     expiry = now + timedelta(seconds=seconds)
     audiences = spec.get("audiences") or ["https://127.0.0.1/"]
     claims = {"sub": f"system:serviceaccount:{namespace}:{name}", "aud": audiences, "exp": int(expiry.timestamp())}
+    token = unsigned(claims, request.cluster.rng)
     return Reply(
         201,
         {
@@ -218,7 +219,10 @@ def request_token(request: Request) -> Reply:
                 "expirationSeconds": seconds,
                 "boundObjectRef": spec.get("boundObjectRef"),
             },
-            "status": {"token": unsigned(claims), "expirationTimestamp": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")},
+            "status": {
+                "token": token,
+                "expirationTimestamp": expiry.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            },
         },
     )
 

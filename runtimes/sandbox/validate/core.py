@@ -8,6 +8,7 @@ import json
 
 from runtimes.base.quantity import amount
 from runtimes.sandbox.decode import syntax_message
+from runtimes.sandbox.tokens import ACCOUNT_NAME, TOKEN_SECRET
 from runtimes.sandbox.validate import containers, meta, names, quotas
 from runtimes.sandbox.validate.causes import Causes, Object
 
@@ -251,7 +252,6 @@ DOCKER_KEYS = {
     "kubernetes.io/dockercfg": ".dockercfg",
     "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
 }
-ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 
 def secret(causes: Causes, obj: Object) -> None:
@@ -262,7 +262,7 @@ def secret(causes: Causes, obj: Object) -> None:
         size += len(base64.b64decode(value or ""))
     if size > MAX_DATA:
         causes.too_long("data", MAX_DATA)
-    if kind == "kubernetes.io/service-account-token":
+    if kind == TOKEN_SECRET:
         if not ((obj.get("metadata") or {}).get("annotations") or {}).get(ACCOUNT_NAME):
             causes.required(f"metadata.annotations[{ACCOUNT_NAME}]")
     elif kind in DOCKER_KEYS:

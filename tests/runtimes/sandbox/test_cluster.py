@@ -33,11 +33,11 @@ def test_times_come_from_the_clock(cluster: Cluster) -> None:
     assert made["metadata"]["managedFields"][0]["time"] == "2026-01-02T03:04:05Z"
 
 
-def test_a_seed_makes_names_and_uids_repeat() -> None:
-    def names() -> tuple[str, str]:
+def test_a_seed_makes_names_uids_and_tokens_repeat() -> None:
+    def names() -> tuple[str, str, str]:
         cluster = Cluster("test", VirtualClock(START), seed=3)
         made = cluster.create("configmaps", "default", {"metadata": {"generateName": "x-"}})
-        return made["metadata"]["name"], made["metadata"]["uid"]
+        return made["metadata"]["name"], made["metadata"]["uid"], cluster.rng.token()
 
     assert names() == names()
 

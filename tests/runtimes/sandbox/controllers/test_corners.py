@@ -157,6 +157,18 @@ def test_a_secret_for_a_token_is_filled_and_ends_with_its_account(world: World) 
     assert not world.cluster.list("secrets", "default").items
 
 
+def test_a_seed_makes_the_token_of_an_account_repeat() -> None:
+    def token() -> str:
+        world = World()
+        world.create("serviceaccounts", {"metadata": {"name": "robot"}})
+        world.create("secrets", _token_secret("token", "robot"))
+        world.pass_seconds(2)
+        world.controllers.stop()
+        return str(world.get("secrets", "token")["data"]["token"])
+
+    assert token() == token()
+
+
 def test_a_job_that_a_schedule_did_not_make_is_told(world: World) -> None:
     job = {"spec": {"template": template("web:1-long", restartPolicy="Never")}}
     cron = world.create(
