@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
+import sys
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
@@ -340,7 +342,7 @@ class _Reader:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return self._wrong(value, target, target, place)
         if form in ("double", "float"):
-            return value
+            return value if abs(value) <= sys.float_info.max else self._wrong(value, target, target, place)
         if isinstance(value, float):
             if isinstance(self.texts, _RestoreTexts) and value.is_integer():
                 return int(value)
@@ -502,7 +504,7 @@ def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
     _note_duplicates(body, "", reader)
     metadata = _custom_metadata(body["metadata"], reader) if "metadata" in body else None
     schema = kind.type.schema if isinstance(kind.type.schema, dict) else {PRESERVE: True}
-    pruning, content = Pruning(), {name: plain(inner) for name, inner in body.items() if name != "metadata"}
+    pruning, content = Pruning(), {name: _content(inner) for name, inner in body.items() if name != "metadata"}
     out: Object = pruning.pruned(schema, content, at_root=True)
     for path in sorted(pruning.unknown):
         reader.note(f'unknown field "{path}"')
@@ -511,6 +513,23 @@ def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
     if metadata is not None:
         out["metadata"] = metadata
     return out
+
+
+def _content(value: Any) -> Any:
+    """A deep copy in which whole numbers beyond 64 bits are those of floating point. Raises DecodeError."""
+    match value:
+        case dict():
+            return {name: _content(inner) for name, inner in value.items()}
+        case list():
+            return [_content(item) for item in value]
+        case int() if not -(2**63) <= value < 2**63:
+            try:
+                return float(value)
+            except OverflowError:
+                raise DecodeError(f"json: cannot unmarshal number {value} into Go value of type float64") from None
+        case float() if not math.isfinite(value):
+            raise DecodeError("json: cannot unmarshal number into Go value of type float64")
+    return value
 
 
 def _note_duplicates(value: Any, where: str, reader: _Reader) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
@@ -148,11 +149,17 @@ def zero_element(type_: Type, go: str) -> Any:
     return zero_value(Field("", type_, pointer=False))
 
 
+_EXPONENT_FROM: Final = 1e21
+"""From here on Go writes a number with an exponent, as JavaScript does."""
+MOST_EXACT: Final = 2**53 - 1
+"""Up to here floating point has every whole number; above, only the digits that tell it from its neighbours count."""
+
+
 def whole_numbers(value: Any) -> Any:
     """A custom resource's `2.0` is written as `2`, as Go writes one; the value itself where there is none of these."""
     match value:
         case float() if value.is_integer() and abs(value) < _EXPONENT_FROM:
-            return int(value)
+            return int(value) if abs(value) <= MOST_EXACT else int(Decimal(repr(value)))
         case dict():
             made = {key: whole_numbers(each) for key, each in value.items()}
             return made if any(made[key] is not value[key] for key in value) else value
@@ -160,6 +167,3 @@ def whole_numbers(value: Any) -> Any:
             items = [whole_numbers(each) for each in value]
             return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return value
-
-
-_EXPONENT_FROM: Final = 1e21

@@ -13,13 +13,14 @@ import urllib.parse
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import re2
 
 from runtimes.sandbox.apply.typed import go_type, go_value
 from runtimes.sandbox.limits import MOST_STEPS, timed_out
 from runtimes.sandbox.validate.causes import Causes, Object
+from runtimes.sandbox.written import MOST_EXACT, whole_numbers
 
 
 class _New:
@@ -89,7 +90,7 @@ def _has_type(causes: Causes, schema: Object, value: Any, path: str) -> bool:
             causes.wrong_type(path, found, f'{path} in body must be of type integer,string: "{found}"')
             return False
         return True
-    whole = isinstance(value, float) and value.is_integer()
+    whole = isinstance(value, float) and _is_whole(value)
     fits = found == expected or (expected == "number" and found == "integer") or (expected == "integer" and whole)
     if not expected or fits:
         return True
@@ -367,12 +368,8 @@ def unknown_formats(definition: Object) -> set[str]:
 
 def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
     most, least, step = schema.get("maximum"), schema.get("minimum"), schema.get("multipleOf")
-    if step and step < 1 and isinstance(value, int):
-        # the library takes the whole part only
-        causes.invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
-    elif step and value % step:
-        given = int(value) if float(value).is_integer() else value
-        causes.invalid(path, given, f"{path} in body should be a multiple of {_short(step)}")
+    if step:
+        _multiple(causes, value, step, path)
     if most is not None:
         if schema.get("exclusiveMaximum") and value >= most:
             causes.invalid(path, value, f"{path} in body should be less than {_short(most)}")
@@ -385,8 +382,29 @@ def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
             causes.invalid(path, value, f"{path} in body should be greater than or equal to {_short(least)}")
 
 
+def _multiple(causes: Causes, value: float, step: float, path: str) -> None:
+    if isinstance(value, int):
+        step = int(step)  # the library takes the whole part only
+        if not step:
+            causes.invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
+            return
+    if value % step if isinstance(value, int) else not _is_whole(value / step):
+        causes.invalid(path, whole_numbers(value), f"{path} in body should be a multiple of {_short(step)}")
+
+
+_NEAR: Final = 1e-9
+
+
+def _is_whole(value: float) -> bool:
+    """For the library: as near to a whole number as divisions come (0.3 / 0.1), and in the range without gaps."""
+    if abs(value) > MOST_EXACT:
+        return False
+    nearest = round(value)
+    return value == nearest or abs(value - nearest) / (abs(value) + abs(nearest)) < _NEAR
+
+
 def _short(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else str(value)
+    return str(whole_numbers(value))
 
 
 def _fits(causes: Causes, schema: Object, value: Any, path: str) -> Causes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from runtimes.sandbox.api.replies import negotiate
 from runtimes.sandbox.api.requests import Query, delete_options
 from runtimes.sandbox.clock import VirtualClock
 from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.decode import parse_json
 from runtimes.sandbox.errors import ApiError
 from runtimes.sandbox.listing import Page, Selection
 from runtimes.sandbox.selectors import parse_fields, parse_labels
@@ -164,3 +166,58 @@ def test_a_form_that_is_not_had_is_not_acceptable(accept: str) -> None:
         negotiate(accept)
     assert refused.value.code == 406
     assert negotiate(f"{accept},application/yaml").format == "application/yaml"
+
+
+def numbered(cluster: Cluster, schema: dict[str, Any], text: str) -> Any:
+    """What is kept of a number, given as JSON, in a custom resource with a schema for it."""
+    definition = cluster.get("customresourcedefinitions.apiextensions.k8s.io", None, PLURAL)
+    own = {"type": "object", "properties": {"n": schema}}
+    version = {**definition["spec"]["versions"][0], "schema": {"openAPIV3Schema": own}, "subresources": {}}
+    patch = {"spec": {"versions": [version]}}
+    cluster.patch("customresourcedefinitions.apiextensions.k8s.io", None, PLURAL, patch, "merge")
+    head = '"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": {"name": "n"}'
+    return cluster.create(PLURAL, "default", parse_json(f'{{{head}, "n": {text}}}'), dry_run=True)["n"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "kept"),
+    [
+        ({"type": "number"}, "1" * 25, 1.1111111111111111e24),
+        ({"type": "number"}, "9223372036854775808", 9223372036854776000),
+        ({"type": "number"}, "-9223372036854775808", -9223372036854775808),
+        ({"type": "number", "multipleOf": 2}, "9007199254740992.0", 9007199254740992),
+        ({"type": "number", "multipleOf": 2.5}, "4", 4),
+        ({"type": "number", "multipleOf": 2.5}, "5.0", 5),
+        ({"type": "number", "multipleOf": 0.1}, "0.3", 0.3),
+        ({"type": "number", "multipleOf": 0.1}, "-0.4", -0.4),
+    ],
+)
+def test_a_whole_number_beyond_64_bits_is_one_of_floating_point(
+    cluster: Cluster, schema: dict[str, Any], text: str, kept: float
+) -> None:
+    made = numbered(cluster, schema, text)
+    assert (type(made), made) == (type(kept), kept)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "told"),
+    [
+        (
+            {"type": "number", "multipleOf": 2},
+            "1" + "0" * 24,
+            "1e+24: n in body should be a multiple of 2",
+        ),
+        ({"type": "number", "multipleOf": 2.5}, "5", "Invalid value: 5: n in body should be a multiple of 2"),
+        ({"type": "number", "multipleOf": 2.5}, "5.5", "Invalid value: 5.5: n in body should be a multiple of 2.5"),
+        ({"type": "integer"}, "9007199254740993.0", 'n in body must be of type integer: "number"'),
+        ({"type": "integer"}, "9223372036854775808", 'n in body must be of type integer: "number"'),
+        ({"type": "integer", "multipleOf": 2}, "1" * 310, f"number {'1' * 310} into Go value of type float64"),
+        ({"type": "number"}, "1e999", "into Go value of type float64"),
+        ({"type": "number", "multipleOf": int("1" * 310)}, "2.5", "into Go struct field JSONSchemaProps"),
+    ],
+)
+def test_a_number_that_the_schema_does_not_take_is_refused(
+    cluster: Cluster, schema: dict[str, Any], text: str, told: str
+) -> None:
+    with pytest.raises(ApiError, match=re.escape(told)):
+        numbered(cluster, schema, text)
