@@ -220,27 +220,31 @@ class Discovery:
         """Returns the document of a version, None where the server does not have it.
 
         Raises `RuntimeFailure` where one that is answered with 404 is one that the server says it has, and goes on to:
-        it tells of a definition some moments before it serves it, and after it ended to. A proxy says no more than that
-        nobody knows.
+        it tells of a definition some moments before it serves it, and after it ended to. Where it does not say, as
+        behind a proxy, nobody knows either, and asking again tells no more.
         """
+        lists: bool | None = None
         for pause in _BEFORE_ATTEMPTS_SECONDS:
             # who waits for a version keeps his slot: those who have the others wait for the same one
             await asyncio.sleep(pause)
             try:
                 return await self._transport.call("GET", _root(api_version))
             except NotThere:
-                if not await self._may_have(api_version):
+                if (lists := await self._lists(api_version)) is False:
                     return None
+                if lists is None:
+                    break
+        said = "it says so, and answers 404" if lists else "it answers 404, and does not say what it serves"
         raise RuntimeFailure(
-            f"whether it serves {api_version} is not known: it says so, and answers 404",
+            f"whether it serves {api_version} is not known: {said}",
             target=self._transport.place,
             hint="a proxy or a gateway may be in between; else try again in a moment",
         )
 
-    async def _may_have(self, api_version: str) -> bool:
-        """Whether the server says that it has a version, or does not say."""
+    async def _lists(self, api_version: str) -> bool | None:
+        """Whether the server says that it has a version of a group, None where it does not say."""
         if "/" not in api_version or (groups := await self._groups()) is None:
-            return True
+            return None
         with self._as_served():
             return api_version in _listed_versions(groups)
 

@@ -226,6 +226,23 @@ async def test_a_version_that_the_server_tells_of_before_it_serves_it_is_asked_f
     assert asked == 2
 
 
+@pytest.mark.parametrize(
+    ("api_version", "asked"), [("v1", ["/api/v1"]), ("apps/v1", ["/apis/apps/v1", "/apis"])]
+)  # fmt: skip
+async def test_where_nobody_says_what_is_served_it_is_not_asked_for_again(api_version: str, asked: list[str]) -> None:
+    client = behind({})
+    paths: list[str] = []
+
+    async def nothing(method: str, path: str, **rest: Any) -> Any:
+        paths.append(path)
+        raise failure(404, "404 page not found", target="here")
+
+    client.transport.call = nothing  # type: ignore[method-assign]
+    with pytest.raises(RuntimeFailure, match=f"whether it serves {api_version} is not known: .* does not say"):
+        await client.resource(api_version, "Thing")
+    assert paths == asked
+
+
 async def test_what_a_server_does_not_find_or_serve_is_not_there() -> None:
     assert await behind("404 page not found").get(KubernetesId("example.org/v1", "Lamp", "default", "a")) is None
 
