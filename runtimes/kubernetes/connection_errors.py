@@ -87,6 +87,16 @@ def reason(error: BaseException, waits: Waits) -> tuple[str, str]:
             return "the connection was lost", "is the cluster up?"
 
 
+def is_lasting(error: BaseException) -> bool:
+    """Whether asking again at once would end the same way: after a whole time limit, and where TLS says no."""
+    return is_slow(error) or isinstance(error, aiohttp.ClientSSLError | ssl.SSLError)
+
+
+def is_slow(error: BaseException) -> bool:
+    """Whether there was a connection, and no answer in time."""
+    return isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
+
+
 def _certificate(error: BaseException) -> tuple[str, str]:
     found = _CERTIFICATES.get(error.verify_code) if isinstance(error, ssl.SSLCertVerificationError) else None
     if found is None and "doesn't match" in str(error):

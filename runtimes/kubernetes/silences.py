@@ -1,8 +1,9 @@
-"""How long an answer to a read is waited for: the whole limit, and where none came within it, a few seconds then.
+"""How long a server may say nothing to a read: the whole limit, and where that went by once, a few seconds then.
 
 A command asks for many things, and who works in a session asks again and again. Each time the whole limit would be
 waited for where a server hangs, or another one behind it that serves one group. It is asked all the same, and what
-answers is waited for again as long as ever.
+answers is waited for again as long as ever. So is one that is only slow, after some minutes: that a few seconds were
+too short for it is nothing that is remembered. An answer that is on its way is taken to its end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Silences:
         self._answered_at = float("-inf")
 
     def seconds(self, limit: float, path: str) -> float:
-        """Returns how long to wait for an answer where `limit` is the longest."""
+        """Returns how long to wait for anything to arrive where `limit` is the longest."""
         since = max(self._hung.get(each, float("-inf")) for each in (_ALL, _version(path)))
         is_remembered = _now() - since < _REMEMBERED_SECONDS
         return min(limit, AFTER_SILENCE_SECONDS) if is_remembered else limit

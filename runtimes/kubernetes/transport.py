@@ -15,7 +15,6 @@ import asyncio
 import math
 import random
 import re
-import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
@@ -176,7 +175,7 @@ class Transport:
             asked += 1
             grant, patience_seconds = await self._granted(), self._seconds_for(method, path)
             try:
-                ask = partial(self._exchange, method, path, query, body, content_type, grant, accept)
+                ask = partial(self._exchange, method, path, query, body, content_type, grant, accept, patience_seconds)
                 async with limiter.awaiting_answer():
                     if is_once or is_text or not (changes_nothing or is_bound):
                         budget, latency = self._hedge_budget, self._write_latency
@@ -187,10 +186,10 @@ class Transport:
                 if isinstance(error, GivenUp):
                     raise self._given_up(error, subject) from None
                 failed += 1
-                self._note_silence(error, method, path, now() - patience_seconds)
-                is_hopeless = _is_lasting(error) or now() > give_up_at
+                patience_seconds = self._waited_seconds(error, method, path, patience_seconds)
+                is_hopeless = connection_errors.is_lasting(error) or now() > give_up_at
                 if not changes_nothing or is_once or failed >= _READ_ATTEMPTS or is_hopeless:
-                    if method != "GET" and _is_slow(error) and await self.answers_others():
+                    if method != "GET" and connection_errors.is_slow(error) and await self.answers_others():
                         raise self._held_up(patience_seconds, subject, changes_nothing) from None
                     raise self._unreachable(error, subject, changes_nothing, patience_seconds) from None
                 await limiter.pause(_pause(failed))
@@ -257,7 +256,8 @@ class Transport:
         """
         grant = await self._granted()
         try:
-            response = await self._open("GET", path, query, None, JSON, grant, is_stream=True, accept=accept)
+            quiet_seconds = self.limits.silence_seconds
+            response = await self._open("GET", path, query, None, JSON, grant, accept, None, quiet_seconds)
         except _LOST as error:
             raise self._unreachable(error, "", True) from None
         try:
@@ -348,9 +348,13 @@ class Transport:
             rest = bytearray(last)
 
     async def _exchange(
-        self, method: str, path: str, query: Query, body: Any, content_type: str, grant: Grant, accept: str
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        response = await self._open(method, path, query, body, content_type, grant, accept=accept)
+        self, method: str, path: str, query: Query, body: Any, content_type: str, grant: Grant, accept: str,
+        quiet_seconds: float,
+    ) -> tuple[int, Mapping[str, str], bytes]:  # fmt: skip
+        total_seconds = self.limits.seconds_for(method)
+        response = await self._open(
+            method, path, query, body, content_type, grant, accept, total_seconds, quiet_seconds
+        )
         try:
             content = await self._content(response, self.limits.answer_bytes)
         except BaseException:
@@ -404,16 +408,13 @@ class Transport:
         body: Any,
         content_type: str,
         grant: Grant,
-        *,
-        is_stream: bool = False,
-        accept: str = JSON,
+        accept: str,
+        total_seconds: float | None,
+        quiet_seconds: float,
     ) -> aiohttp.ClientResponse:
-        limits = self.limits
         # the client hands this to aiohttp as it is, and would replace anything false by five minutes
         timeout = aiohttp.ClientTimeout(
-            total=None if is_stream else self._seconds_for(method, path),
-            sock_connect=limits.connect_seconds,
-            sock_read=limits.silence_seconds if is_stream else None,
+            total=total_seconds, sock_connect=self.limits.connect_seconds, sock_read=quiet_seconds
         )
         url = self.connection.endpoint.server + path + (f"?{urlencode(list(query))}" if query else "")
         headers = CIMultiDict[str](
@@ -479,11 +480,17 @@ class Transport:
         self._logins |= grant.logins
         return grant
 
-    def _note_silence(self, error: BaseException, method: str, path: str, began: float) -> None:
-        if method == "GET" and _is_slow(error):
-            self._silences.hung(path, began)
+    def _waited_seconds(self, error: BaseException, method: str, path: str, quiet_seconds: float) -> float:
+        """Returns how long was waited in vain, and takes note where nothing came in all the time there is."""
+        limit = self.limits.seconds_for(method)
+        # less than that says nothing new: a server that takes a little longer would never be waited for again
+        if method == "GET" and connection_errors.is_slow(error) and quiet_seconds >= limit:
+            self._silences.hung(path, asyncio.get_running_loop().time() - limit)
+        # else something arrived, and went on to until the end of it
+        return quiet_seconds if isinstance(error, aiohttp.SocketTimeoutError) else limit
 
     def _seconds_for(self, method: str, path: str) -> float:
+        """How long it may be silent: as long as the whole answer may take, or less where it was so lately."""
         limit = self.limits.seconds_for(method)
         return self._silences.seconds(limit, path) if method == "GET" else limit
 
@@ -492,7 +499,9 @@ class Transport:
         try:
             async with asyncio.timeout(self.limits.connect_seconds):
                 grant = await self._granted()
-                await self._exchange("GET", "/version", (), None, JSON, grant, JSON)
+                await self._exchange(
+                    "GET", "/version", (), None, JSON, grant, JSON, self._seconds_for("GET", "/version")
+                )
         except (*_LOST, RuntimeFailure):
             return False
         return True
@@ -566,16 +575,6 @@ def _is_answer(answer: _Answer) -> bool:
 
 def _is_success(answer: _Answer) -> bool:
     return 200 <= answer[0] < 300
-
-
-def _is_lasting(error: BaseException) -> bool:
-    """Whether asking again at once would end the same way: after a whole time limit, and where TLS says no."""
-    return _is_slow(error) or isinstance(error, aiohttp.ClientSSLError | ssl.SSLError)
-
-
-def _is_slow(error: BaseException) -> bool:
-    """Whether there was a connection, and no answer in time."""
-    return isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
 
 
 def _expired(grant: Grant) -> datetime | None:

@@ -389,6 +389,66 @@ async def test_a_server_that_hung_is_waited_for_in_full_once_until_it_answers(
         assert transport._seconds_for("PATCH", "/apis/metrics.k8s.io/v1beta1/nodes") > 0.4, "writes are waited for"
 
 
+async def hanging(_: web.BaseRequest) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_a_server_that_hung_and_is_slow_now_is_waited_for_again_after_some_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of its answers that is cut off would be a reason to cut off the next one."""
+    monkeypatch.setattr(silences, "AFTER_SILENCE_SECONDS", 0.05)
+    minutes = 0.0
+    monkeypatch.setattr(silences, "_now", lambda: minutes * 60)
+
+    async def slow(_: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.sleep(0.1)
+        return web.json_response({})
+
+    answers = iter((hanging, slow, slow, slow))
+    async with (
+        serving(lambda request: next(answers)(request)) as (server, _),
+        asking(tmp_path, server, answer_seconds=0.4) as transport,
+    ):
+        for at, seconds in ((0.0, 0.4), (1.0, 0.05), (4.0, 0.05)):
+            minutes = at
+            with pytest.raises(Unreachable, match=f"no answer within {seconds:g} s"):
+                await transport.call("GET", "/api/v1/pods")
+        minutes = 6.0
+        await transport.call("GET", "/api/v1/pods")
+
+
+async def test_an_answer_that_is_on_its_way_after_a_silence_is_taken_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of a long list may take longer than what is silent is waited for."""
+    monkeypatch.setattr(silences, "AFTER_SILENCE_SECONDS", 0.2)
+
+    async def in_pieces(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b"{")
+        for _ in range(12):
+            await asyncio.sleep(0.02)
+            await response.write(b" ")
+        if request.path.endswith("nodes"):
+            await asyncio.Event().wait()
+        await response.write(b"}")
+        return response
+
+    async with serving(in_pieces) as (server, _), asking(tmp_path, server) as transport:
+        transport._silences.hung("/api/v1/pods", asyncio.get_running_loop().time())
+        assert (await transport.call("GET", "/api/v1/pods")).body == {}
+        transport._silences.hung("/api/v1/nodes", asyncio.get_running_loop().time())
+        with pytest.raises(Unreachable, match=r"no answer within 0\.2 s"):
+            await transport.call("GET", "/api/v1/nodes")
+    async with serving(in_pieces) as (server, _), asking(tmp_path, server, answer_seconds=0.3) as transport:
+        transport._silences.hung("/api/v1/nodes", asyncio.get_running_loop().time())
+        with pytest.raises(Unreachable, match=r"no answer within 0\.3 s"):
+            await transport.call("GET", "/api/v1/nodes")
+
+
 @pytest.mark.parametrize(
     "after", [{}, {"Retry_After": "0"}, {"Retry_After": "Wed, 21 Oct 2099 07:28:00 GMT"}, {"Retry_After": "\u00b2"},
               {"Retry_After": "9" * 400}, {"Retry_After": "nan"}],
