@@ -62,6 +62,7 @@ class Process:
         self._has_begun = False
         self._is_deaf = False
         self._abandoned_at: float | None = None
+        self._most_bytes = 0
         self._request = EvaluationRequest(self, Allowance())
         threading.Thread(target=self._listen, name="wb-evaluator", daemon=True).start()
 
@@ -73,6 +74,10 @@ class Process:
     def has_begun(self) -> bool:
         """Whether it ever said that it is there: before, starting Python may take its time."""
         return self._has_begun
+
+    def fits(self, allowance: Allowance) -> bool:
+        """Whether what it may keep of earlier requests leaves this one its memory: of one that had more, it may not."""
+        return self._most_bytes <= allowance.max_memory_bytes
 
     @property
     def is_finishing(self) -> bool:
@@ -152,6 +157,7 @@ class Process:
 
     def _told(self, message: bytes, allowance: Allowance) -> EvaluationRequest:
         request = self._request = EvaluationRequest(self, allowance)
+        self._most_bytes = max(self._most_bytes, allowance.max_memory_bytes)
         assert self._process.stdin is not None
         with suppress(OSError):  # it is gone: reading says so
             write(self._process.stdin, message)

@@ -6,7 +6,8 @@ and at its deadline it is killed. What is handed over and back are values. What 
 process still makes the rest (`Rest`).
 
 The processes belong to this one, not to a session. A few stay, each with parsed files of the repositories it was last
-used for: the one used last is taken first. One that had to be ended is followed by a new one.
+used for: the one used last is taken first. One that had to be ended is followed by a new one, and one that may keep
+more than the next request may need is ended.
 """
 
 from __future__ import annotations
@@ -97,12 +98,12 @@ class Evaluators:
 
     def items(self, allowance: Allowance, work: Callable[..., Iterator[T]], *arguments: Any) -> Iterator[T]:
         """Yields what `work` yields, each item within the allowance; blocks. See `Process.items`."""
-        with self._taken() as process:
+        with self._taken(allowance) as process:
             yield from process.items(work, arguments, allowance)
 
     def call(self, allowance: Allowance, work: Callable[..., T], *arguments: Any) -> T:
         """Returns what `work` returns, a function of a module that a process can import; blocks."""
-        with self._taken() as process:
+        with self._taken(allowance) as process:
             found: T = _only(process.items(work, arguments, allowance))
             return found
 
@@ -174,7 +175,7 @@ class Evaluators:
         self, allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> tuple[Process, EvaluationRequest] | None:
         """Asks a process that has nothing to do, without a thread that waits; None where there is none."""
-        process = self._take_idle()
+        process = self._take_idle(allowance)
         if process is None:
             return None
         request = None
@@ -203,7 +204,7 @@ class Evaluators:
             raise
 
     def _call_with(self, take: _Taking, allowance: Allowance, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
-        with self._taken(take) as process:
+        with self._taken(allowance, take) as process:
             found: T = _only(process.items(work, arguments, allowance))
             return found
 
@@ -215,14 +216,14 @@ class Evaluators:
         work: Callable[..., Iterator[T]],
         arguments: tuple[Any, ...],
     ) -> None:
-        with self._taken(take) as process:
+        with self._taken(allowance, take) as process:
             for each in process.items(work, arguments, allowance):
                 anyio.from_thread.run_sync(take_item, each)
 
     def _first_with(
         self, take: _Taking, allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> tuple[Any, Rest]:
-        process = self._take(take)
+        process = self._take(allowance, take)
         try:
             request = process.ask(work, arguments, allowance)
         except BaseException:
@@ -240,8 +241,8 @@ class Evaluators:
         return first, Rest(request)
 
     @contextmanager
-    def _taken(self, taking: _Taking | None = None) -> Iterator[Process]:
-        process = self._take(taking)
+    def _taken(self, allowance: Allowance, taking: _Taking | None = None) -> Iterator[Process]:
+        process = self._take(allowance, taking)
         try:
             yield process
         finally:
@@ -257,34 +258,34 @@ class Evaluators:
         if not stays:
             process.close()
 
-    def _take_idle(self) -> Process | None:
+    def _take_idle(self, allowance: Allowance) -> Process | None:
         with self._changed:
-            return self._idle_process()
+            return self._idle_process(allowance)
 
-    def _idle_process(self) -> Process | None:
+    def _idle_process(self, allowance: Allowance) -> Process | None:
         while self._idle:
             process = self._idle.pop()
-            if process.is_alive:
+            if process.is_alive and process.fits(allowance):
                 process.take()
                 self._busy.append(process)
                 return process
             process.close()
         return None
 
-    def _take(self, taking: _Taking | None = None) -> Process:
+    def _take(self, allowance: Allowance, taking: _Taking | None = None) -> Process:
         with self._changed:
-            process = self._waited_for(taking)
+            process = self._waited_for(allowance, taking)
             if taking is not None:
                 taking.process = process
             return process
 
-    def _waited_for(self, taking: _Taking | None) -> Process:
+    def _waited_for(self, allowance: Allowance, taking: _Taking | None) -> Process:
         """Raises `_Abandoned` where it is left meanwhile."""
         patient_until = time.monotonic() + _FINISHING_SECONDS
         while True:
             if taking is not None and taking.is_left:
                 raise _Abandoned
-            if (process := self._idle_process()) is not None:
+            if (process := self._idle_process(allowance)) is not None:
                 return process
             left = patient_until - time.monotonic()
             if left > 0 and any(each.is_finishing for each in self._busy):

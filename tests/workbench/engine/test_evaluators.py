@@ -227,6 +227,24 @@ async def test_the_memory_of_who_asks_is_not_that_of_the_evaluation(evaluators: 
         await evaluators.acall(Allowance(max_memory_bytes=2 * len(held) - (64 << 20)), process_error, len(held))
 
 
+_kept: list[bytes] = []
+
+
+def keep(size: int) -> int:
+    """Keeps so much in its process, as what it learned of a large repository."""
+    _kept.append(b"x" * size)
+    return os.getpid()
+
+
+async def test_what_a_larger_request_left_is_not_counted_against_a_smaller_one(evaluators: Evaluators) -> None:
+    large, small = Allowance(max_memory_bytes=2 << 30), Allowance(max_memory_bytes=256 << 20)
+    full = await evaluators.acall(large, keep, 300 << 20)
+    assert await evaluators.acall(large, os.getpid) == full
+    lean = await evaluators.acall(small, os.getpid)
+    assert lean != full
+    assert await evaluators.acall(large, os.getpid) == lean
+
+
 async def test_the_environment_is_that_of_who_asks(evaluators: Evaluators, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("one", "other", "other"):
         monkeypatch.setenv("WB_TOLD", value)
