@@ -87,7 +87,9 @@ def _application(live: Object, _: datetime) -> Verdict | None:
         return None
     wanted = spec(live)
     pairs: list[tuple[str, Object, Object]]
-    if sources := mappings(wanted.get("sources")):  # which count for more than a source beside them
+    if hydrated := mapping(wanted.get("sourceHydrator")):  # which counts for more than both
+        pairs = [("source", mapping(compared.get("source")), _synced_source(hydrated))]
+    elif sources := mappings(wanted.get("sources")):  # which count for more than a source beside them
         had = mappings(compared.get("sources"))
         if len(had) != len(sources):
             return _compared_otherwise("sources", len(had), len(sources), is_quoted=True)
@@ -104,6 +106,16 @@ def _application(live: Object, _: datetime) -> Verdict | None:
             if not is_looked_up and had != wants:
                 return _compared_otherwise(f"{place}.{name}", had, wants, is_quoted=name in _QUOTED)
     return None
+
+
+def _synced_source(hydrator: Object) -> Object:
+    """What is synced of a source that is hydrated: a branch into which it is rendered, not what it is rendered from."""
+    synced = mapping(hydrator.get("syncSource"))
+    return {
+        "repoURL": mapping(hydrator.get("drySource")).get("repoURL"),
+        "path": synced.get("path"),
+        "targetRevision": synced.get("targetBranch"),
+    }
 
 
 def _compared_otherwise(place: str, seen: Any, wanted: Any, *, is_quoted: bool) -> Verdict:

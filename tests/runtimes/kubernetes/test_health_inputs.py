@@ -81,9 +81,15 @@ def test_a_namespace_that_an_application_names_no_more() -> None:
         assert found == (Status.IN_PROGRESS, False, said)
 
 
-def test_a_source_that_is_worked_out_elsewhere_is_not_compared() -> None:
-    hydrated = {"sourceHydrator": {"drySource": SOURCE}, "destination": DESTINATION}
-    assert application(hydrated, {"source": SOURCE, "destination": DESTINATION})[0] is Status.CURRENT
+def test_a_source_that_is_hydrated_is_compared_by_what_is_synced_of_it() -> None:
+    """Its status repeats the branch into which it is rendered."""
+    hydrator = {"drySource": {**SOURCE, "path": "dry"}, "syncSource": {"targetBranch": "live/prod", "path": "prod"}}
+    spec = {"sourceHydrator": hydrator, "sources": [SOURCE], "source": SOURCE, "destination": DESTINATION}
+    synced = {"repoURL": SOURCE["repoURL"], "targetRevision": "live/prod", "path": "prod"}
+    assert application(spec, {"source": synced, "destination": DESTINATION})[0] is Status.CURRENT
+    older = {"source": {**synced, "targetRevision": "live/old"}, "destination": DESTINATION}
+    said = "its status is about source.targetRevision live/old, not live/prod"
+    assert application(spec, older) == (Status.IN_PROGRESS, False, said)
 
 
 def test_an_application_of_several_sources() -> None:
