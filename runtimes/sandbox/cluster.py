@@ -23,8 +23,9 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.selectors import parse_fields, parse_labels
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Change, Object, copied
+from runtimes.sandbox.users import SYSTEM, User, service_account
 from runtimes.sandbox.versions import read_as
-from runtimes.sandbox.writing import SYSTEM, Call, FieldValidation, PatchType, User, Written, service_account
+from runtimes.sandbox.writing import Call, FieldValidation, PatchType, Written
 
 __all__ = [
     "SYSTEM",

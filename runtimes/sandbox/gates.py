@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
+from runtimes.sandbox.pod_templates import TEMPLATE_AT
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object
-
-_POD_AT = {
-    ("", "pods"): ("spec",),
-    ("", "podtemplates"): ("template", "spec"),
-    ("", "replicationcontrollers"): ("spec", "template", "spec"),
-    ("apps", "deployments"): ("spec", "template", "spec"),
-    ("apps", "replicasets"): ("spec", "template", "spec"),
-    ("apps", "statefulsets"): ("spec", "template", "spec"),
-    ("apps", "daemonsets"): ("spec", "template", "spec"),
-    ("batch", "jobs"): ("spec", "template", "spec"),
-    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template", "spec"),
-}
 
 
 def drop(resource: Resource, obj: Object) -> None:
     """Take out of `obj` what no gate lets in."""
-    where = _POD_AT.get(resource.storage)
-    if where is not None:
-        _drop_from_pod(_at(obj, *where))
+    if resource.storage == ("", "pods"):
+        _drop_from_pod(_at(obj, "spec"))
+    elif (template := TEMPLATE_AT.get(resource.storage)) is not None:
+        _drop_from_pod(_at(obj, *template, "spec"))
     match resource.storage:
         case ("apps", "statefulsets"):
             _at(obj, "spec", "updateStrategy", "rollingUpdate").pop("maxUnavailable", None)

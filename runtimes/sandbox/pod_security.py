@@ -14,6 +14,7 @@ from typing import Any
 from kcl.records import dataclass
 from runtimes.sandbox.errors import forbidden, invalid
 from runtimes.sandbox.pod_standards import LATEST, LEVELS, Finding, findings
+from runtimes.sandbox.pod_templates import TEMPLATE_AT
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store
 from runtimes.sandbox.validate.causes import Causes
@@ -22,16 +23,6 @@ _LABEL = "pod-security.kubernetes.io/"
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
 _MOST_PODS = 3000
 _UNJUDGED = ("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status")
-_TEMPLATES = {
-    ("", "podtemplates"): ("template",),
-    ("", "replicationcontrollers"): ("spec", "template"),
-    ("apps", "replicasets"): ("spec", "template"),
-    ("apps", "deployments"): ("spec", "template"),
-    ("apps", "statefulsets"): ("spec", "template"),
-    ("apps", "daemonsets"): ("spec", "template"),
-    ("batch", "jobs"): ("spec", "template"),
-    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +63,7 @@ def check(
         if not subresource:
             _check_namespace(store, obj, old, name, warnings)
         return
-    template = _TEMPLATES.get(resource.storage)
+    template = TEMPLATE_AT.get(resource.storage)
     if resource.storage != ("", "pods") and (template is None or subresource):
         return
     place = store.get(("", "namespaces"), ("", namespace))

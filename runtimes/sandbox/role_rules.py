@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kcl.records import dataclass
 from runtimes.sandbox.errors import forbidden, not_found
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store
+from runtimes.sandbox.users import User
 
 MASTERS = "system:masters"
 RBAC = "rbac.authorization.k8s.io"
 _ROLES = ("roles", "clusterroles")
 _BINDINGS = ("rolebindings", "clusterrolebindings")
 _EVERYTHING = ({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]})
-
-
-class Subject(NamedTuple):
-    """A user as bindings name one."""
-
-    name: str
-    groups: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,7 @@ class Attributes:
 # --- Which rules hold ---
 
 
-def allowed_by(store: Store, user: Subject, wanted: Attributes) -> str | None:
+def allowed_by(store: Store, user: User, wanted: Attributes) -> str | None:
     """Why it is allowed ("" for members of system:masters), None if it is not."""
     if MASTERS in user.groups:
         return ""
@@ -54,7 +48,7 @@ def allowed_by(store: Store, user: Subject, wanted: Attributes) -> str | None:
     return None
 
 
-def rules_of(store: Store, user: Subject, namespace: str) -> Iterator[tuple[Object, str]]:
+def rules_of(store: Store, user: User, namespace: str) -> Iterator[tuple[Object, str]]:
     """The rules that hold for the user in the namespace ("" for cluster-wide ones only), each with its origin."""
     places = [("clusterrolebindings", None)] + ([("rolebindings", namespace)] if namespace else [])
     for plural, where in places:
@@ -80,7 +74,7 @@ def _role(store: Store, reference: Mapping[str, Any], namespace: str) -> Object 
     return store.get((RBAC, "roles"), (namespace, reference["name"]))
 
 
-def _is(subject: Mapping[str, Any], user: Subject, namespace: str) -> bool:
+def _is(subject: Mapping[str, Any], user: User, namespace: str) -> bool:
     match subject["kind"]:
         case "User":
             return bool(subject["name"] == user.name)
@@ -119,7 +113,7 @@ def _covers_path(pattern: str, path: str) -> bool:
 
 
 def forbid_escalation(
-    store: Store, user: Subject, resource: Resource, namespace: str, obj: Object, old: Object | None
+    store: Store, user: User, resource: Resource, namespace: str, obj: Object, old: Object | None
 ) -> None:
     """Raises 403 where a role or binding would give rights that its writer lacks."""
     plural = resource.storage[1]
@@ -146,7 +140,7 @@ def forbid_escalation(
 
 
 def _forbid_in_role(
-    store: Store, user: Subject, resource: Resource, namespace: str, obj: Object, old: Object | None
+    store: Store, user: User, resource: Resource, namespace: str, obj: Object, old: Object | None
 ) -> None:
     plural, name = resource.storage[1], obj["metadata"].get("name") or ""
     if allowed_by(store, user, Attributes("escalate", RBAC, plural, namespace, name)) is not None:
@@ -170,7 +164,7 @@ def _is_only_owned_otherwise(obj: Object, old: Object) -> bool:
     return rest(obj) == rest(old)
 
 
-def _lacking(store: Store, user: Subject, namespace: str, rules: Iterable[Mapping[str, Any]]) -> list[Attributes]:
+def _lacking(store: Store, user: User, namespace: str, rules: Iterable[Mapping[str, Any]]) -> list[Attributes]:
     held = [rule for rule, _ in rules_of(store, user, namespace)]
     return [each for rule in rules for each in _single(rule) if not any(_includes(own, each) for own in held)]
 
@@ -193,7 +187,7 @@ def _includes(own: Mapping[str, Any], right: Attributes) -> bool:
     return not is_narrower and covers(own, right)
 
 
-def _attempt(user: Subject, lacking: list[Attributes]) -> str:
+def _attempt(user: User, lacking: list[Attributes]) -> str:
     who = f'user "{user.name}" (groups={_listed([*user.groups])})'
     text = f"{who} is attempting to grant RBAC permissions not currently held:"
     return "\n".join([text, *sorted(_gathered(lacking))])

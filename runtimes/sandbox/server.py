@@ -46,7 +46,7 @@ from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.http_or_https import HttpOrHttps
 from runtimes.sandbox.limits import GREETING_SECONDS, LARGEST_BODY
 from runtimes.sandbox.role_rules import MASTERS
-from runtimes.sandbox.writing import User
+from runtimes.sandbox.users import User
 
 GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,), "viewer": ("viewers",)}
 PARENT_SECONDS = 1.0

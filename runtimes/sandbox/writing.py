@@ -28,10 +28,11 @@ from runtimes.sandbox.errors import ApiError, already_exists, bad_request, confl
 from runtimes.sandbox.policies import policy
 from runtimes.sandbox.quota import charge
 from runtimes.sandbox.resources import Resource
-from runtimes.sandbox.role_rules import Subject, forbid_escalation
+from runtimes.sandbox.role_rules import forbid_escalation
 from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.users import SYSTEM, User
 from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.validate.events import newer_change, newer_event
 from runtimes.sandbox.versions import read_as, to_storage
@@ -40,33 +41,6 @@ FieldValidation = Literal["Strict", "Warn", "Ignore"]
 PatchType = Literal["json", "merge", "strategic", "apply"]
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def info(self) -> dict[str, Any]:
-        """As the server tells it."""
-        info: dict[str, Any] = {"username": self.name}
-        if self.uid:
-            info["uid"] = self.uid
-        info["groups"] = list(self.groups)
-        if self.extra:
-            info["extra"] = {name: list(values) for name, values in self.extra}
-        return info
-
-
-SYSTEM = User("system:apiserver", ("system:masters",))
-
-
-def service_account(name: str, namespace: str = "kube-system") -> User:
-    """The user a controller acts as, e.g. `service_account("deployment-controller")`."""
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
-    return User(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +92,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     name = metadata.get("name") or ""
     review = Review(resource, call.namespace, name, stored, None, state.store, state.rng, warnings=call.warnings)
     admission.mutate(review)
-    _forbid_escalation(state, call, stored, None)
+    forbid_escalation(state.store, call.user, call.resource, call.namespace, stored, None)
     _begin_life(state, call, stored)
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
     if resource.storage == strategies.CERTIFICATE_REQUESTS:
@@ -139,11 +113,6 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     if strategies.is_completed_on_reading(resource, obj):
         state.store.completed_on_reading.add((resource.storage, key))
     return read_as(stored, resource)
-
-
-def _forbid_escalation(state: State, call: Call, obj: Object, old: Object | None) -> None:
-    subject = Subject(call.user.name, call.user.groups)
-    forbid_escalation(state.store, subject, call.resource, call.namespace, obj, old)
 
 
 def _judge(state: State, call: Call, obj: Object, old: Object | None) -> None:
@@ -427,7 +396,7 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
         resource, call.namespace, call.name, new, live, state.store, state.rng, call.subresource, call.warnings
     )
     admission.mutate(review)
-    _forbid_escalation(state, call, new, live)
+    forbid_escalation(state.store, call.user, call.resource, call.namespace, new, live)
     new = _prepared(state, call, new, live)
     _keep_identity(new, live)
     _check_change(state, call, new, live)

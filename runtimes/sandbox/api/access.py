@@ -12,9 +12,9 @@ from urllib.parse import unquote
 from runtimes.sandbox import role_rules
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError, PlainFailure, forbidden
-from runtimes.sandbox.role_rules import Attributes, Subject
+from runtimes.sandbox.role_rules import Attributes
 from runtimes.sandbox.store import Object
-from runtimes.sandbox.writing import User
+from runtimes.sandbox.users import User
 
 EXTRA = "Impersonate-Extra-"
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
@@ -94,9 +94,9 @@ def is_allowed(cluster: Cluster, user: User, wanted: Attributes) -> bool:
 
 def allowed_by(cluster: Cluster, user: User, wanted: Attributes) -> str | None:
     """Why it is allowed ("" for members of system:masters), None if it is not."""
-    return role_rules.allowed_by(cluster.store, Subject(user.name, user.groups), wanted)
+    return role_rules.allowed_by(cluster.store, user, wanted)
 
 
 def rules_of(cluster: Cluster, user: User, namespace: str) -> Iterator[tuple[Object, str]]:
     """The rules that hold for the user in the namespace ("" for cluster-wide ones only), each with its origin."""
-    return role_rules.rules_of(cluster.store, Subject(user.name, user.groups), namespace)
+    return role_rules.rules_of(cluster.store, user, namespace)

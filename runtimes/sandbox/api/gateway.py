@@ -23,8 +23,8 @@ from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.resources import Resource, version_order
 from runtimes.sandbox.role_rules import Attributes
 from runtimes.sandbox.state import version_of
+from runtimes.sandbox.users import User
 from runtimes.sandbox.validate.names import path_segment
-from runtimes.sandbox.writing import User
 
 log = logging.getLogger(__name__)
 

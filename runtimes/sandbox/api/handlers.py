@@ -38,9 +38,10 @@ from runtimes.sandbox.policies import policy
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.selectors import parse_fields, parse_labels
 from runtimes.sandbox.store import Object
+from runtimes.sandbox.users import User
 from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.validate.core import namespace_finalizers
-from runtimes.sandbox.writing import Call, FieldValidation, PatchType, User
+from runtimes.sandbox.writing import Call, FieldValidation, PatchType
 
 
 @dataclass(slots=True)

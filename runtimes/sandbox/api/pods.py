@@ -12,7 +12,7 @@ from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.deletion import Options
 from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid, not_found
 from runtimes.sandbox.store import Object
-from runtimes.sandbox.writing import User
+from runtimes.sandbox.users import User
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 SUBRESOURCES = ("binding", "eviction", "exec", "attach", "portforward")

@@ -16,8 +16,9 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.role_rules import Attributes
 from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.tokens import unsigned
+from runtimes.sandbox.users import User
 from runtimes.sandbox.validate.causes import Causes
-from runtimes.sandbox.writing import Call, FieldValidation, User, read_body
+from runtimes.sandbox.writing import Call, FieldValidation, read_body
 
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
 SHORTEST_SECONDS, LONGEST_SECONDS = 600, 2**32
