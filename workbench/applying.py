@@ -46,8 +46,8 @@ async def applying(
     ) as work:
         prior = work.history.latest
         if (prior.revision if prior else 0) != plan.prior or work.history.next_revision != plan.revision:
-            newer = f"release {work.history.next_revision - 1} was made since"
-            raise StalePlan([MovedObject(None, newer)], where=plan.stack)
+            moved = MovedObject(None, _since(work.history.next_revision - 1, plan.revision - 1))
+            raise StalePlan([moved], where=plan.stack)
         runtimes = {cluster: await connect(cluster) for cluster in plan.clusters}
         clusters = await check_clusters(plan.stack, plan.identities, runtimes)
         prior = follow(prior, clusters).release
@@ -79,3 +79,12 @@ async def applying(
             journal = audited.into(await work.begin(replace(intent, audit=audited.anchor, salt=salt)))
             async with renewing(work.lock), execute(plan, checked, journal, now) as events:
                 yield events
+
+
+def _since(newest: int, planned: int) -> str:
+    if newest > planned:
+        return f"release {newest} was made since"
+    if newest < planned:
+        now = f"the newest is {newest}" if newest else "there is none"
+        return f"release {planned} is not there any more, {now}: the cluster may have been restored from a backup"
+    return f"what counts of release {newest} is another now"

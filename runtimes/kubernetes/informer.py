@@ -5,6 +5,10 @@ again with a list. Between attempts the pauses grow and are spread at random, so
 once. The server is asked to end each watch within seconds, and a stream that goes on after that is a dead connection:
 a watch that was frozen on its way, while others get through, is found out by nothing else.
 
+A cluster that was restored from a backup counts its versions on from an earlier one. A watch from a version that it has
+not reached opens there, and says nothing until it has: so where a watch ended before its time, the server is asked how
+far it is, and one that is behind what was seen is read anew.
+
 Where somebody may list and not watch, the list is asked for again and again; where somebody may not list either, and
 whoever looks has named what matters, these objects are read one by one. Rights in one namespace alone are the rule in
 a shared cluster, and with these a namespace can be read and never be listed.
@@ -36,6 +40,7 @@ _MOST_EMPTY = 2
 """So many watches in a row may end at once without a word before the list is read again."""
 _WATCH_SECONDS = (10, 20)
 _OVERTIME_SECONDS = 3.0
+_EARLY_SECONDS = 1.0
 _OPENING_SECONDS = 10.0
 """How long a watch may take to open. It may be asked for on a connection that froze while nothing was sent on it, which
 only the silence tells."""
@@ -64,6 +69,8 @@ class Source(Protocol):
         trim: Callable[[Object], Object] = ...,
         thin: Thin | None = None,
     ) -> Listing: ...
+
+    async def newest_version(self, resource: ApiResource, namespace: str = "") -> str: ...
 
     def watch(
         self, resource: ApiResource, namespace: str, version: str, *, seconds: int, fields: str = ""
@@ -103,6 +110,7 @@ class Informer:
         self._has_listed = False
         self._is_doubted = False
         self._version = ""
+        self._ended_early = False
         self._opened_at: float | None = None
         self._is_told = False
         self._attempt: asyncio.Timeout | None = None
@@ -198,6 +206,8 @@ class Informer:
         try:
             if has_listed:
                 await self._list(resource)
+            elif self._ended_early:
+                await self._refuse_restored(resource)
         except Forbidden as refusal:
             await self._poll(refusal)
             return
@@ -246,8 +256,17 @@ class Informer:
         self._replace({_uid(each): each for each in listing.items})
         self._heard()
 
+    async def _refuse_restored(self, resource: ApiResource) -> None:
+        """Raises `Expired` where the server is at an earlier version than was seen: nothing follows from that one."""
+        if self._attempt is not None:
+            self._attempt.reschedule(asyncio.get_running_loop().time() + _OPENING_SECONDS)
+        now = await self._client.newest_version(resource, self._kind.namespace)
+        if 0 <= _number(now) < _number(self._version):
+            raise Expired("the server went back to an earlier state", target=self._client.place)
+
     async def _watch(self, resource: ApiResource) -> None:
         seconds = random.randint(*_WATCH_SECONDS)
+        self._ended_early = True
         if self._attempt is not None:
             self._attempt.reschedule(asyncio.get_running_loop().time() + _OPENING_SECONDS)
         async with self._client.watch(
@@ -261,6 +280,7 @@ class Informer:
                 self._on_heard()
                 self._is_told = True
                 self._take(event)
+        self._ended_early = time.monotonic() - self._opened_at < seconds - _EARLY_SECONDS
 
     def _take(self, event: WatchEvent) -> None:
         version = _version(event.object)

@@ -333,13 +333,14 @@ async def unmoved(client: Client, seen: Mapping[KubernetesId, Identity | None]) 
 
 def _version_alone(live: Object) -> Object:
     metadata = live["metadata"]
-    return {name: metadata.get(name) for name in ("name", "uid", "resourceVersion", "deletionTimestamp")}
+    kept = {name: metadata.get(name) for name in ("name", "uid", "resourceVersion", "deletionTimestamp")}
+    return {**kept, "mark": normalize.mark(metadata)}
 
 
 def _is_unmoved(seen: Identity | None, now: Object | None) -> bool:
     if seen is None or now is None:
         return seen is None and now is None
-    same = (now["uid"], now["resourceVersion"]) == (seen.uid, normalize.resource_version(seen))
+    same = now["uid"] == seen.uid and normalize.is_version(seen, now["resourceVersion"], now["mark"])
     return same and bool(seen.uid) and not now["deletionTimestamp"]
 
 

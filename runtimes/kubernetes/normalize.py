@@ -52,28 +52,50 @@ def body(live: Object) -> dict[str, Any]:
 
 
 def identity(live: Object) -> Identity:
-    """The version is `resourceVersion/digest of the body`.
+    """The version is `resourceVersion/digest of the body/mark`.
 
     Controllers write the status of an object all the time, which moves its resourceVersion. With the digest one can
-    tell whether anything moved that a plan is about.
+    tell whether anything moved that a plan is about. The mark is what metadata alone tells of the same (see `mark`).
     """
     return _identity(live, body(live))
 
 
 def _identity(live: Object, content: Object) -> Identity:
     metadata = live.get("metadata") or {}
-    version = f"{metadata.get('resourceVersion') or ''}/{_digest(content)}"
+    version = f"{metadata.get('resourceVersion') or ''}/{_digest(content)}/{mark(metadata)}"
     return Identity(str(metadata.get("uid") or ""), version)
 
 
 def resource_version(seen: Identity) -> str:
-    return seen.version.partition("/")[0]
+    return _parts(seen)[0]
 
 
 def is_same(seen: Identity, live: Object) -> bool:
     """Whether the live object is the one that was seen, with the same content apart from its status."""
     now = identity(live)
-    return now.uid == seen.uid and now.version.partition("/")[2] == seen.version.partition("/")[2]
+    return now.uid == seen.uid and _parts(now)[1] == _parts(seen)[1]
+
+
+def mark(metadata: Object) -> str:
+    """Returns what tells two contents of one object and version apart: its generation, and when it was written last.
+
+    A cluster that was restored from a backup gives the versions since then a second time, to other contents. Empty
+    where the server does not say when an object was written: then a version proves nothing.
+    """
+    times = [str(each.get("time") or "") for each in _mappings(metadata.get("managedFields"))]
+    return f"{metadata.get('generation') or 0}@{max(times)}" if any(times) else ""
+
+
+def is_version(seen: Identity, version: str, marked: str) -> bool:
+    """Whether a resourceVersion and the `mark` beside it are of the very content that was seen."""
+    was, _, mark_then = _parts(seen)
+    return bool(marked) and (was, mark_then) == (version, marked)
+
+
+def _parts(seen: Identity) -> tuple[str, str, str]:
+    version, _, rest = seen.version.partition("/")
+    digest, _, marked = rest.partition("/")
+    return version, digest, marked
 
 
 def digest(live: Object) -> str:

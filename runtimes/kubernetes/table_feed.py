@@ -221,6 +221,9 @@ class _Rows:
             }
             yield metadata["uid"], {"kind": "Row", "metadata": metadata, "row": row}
 
+    async def newest_version(self, resource: ApiResource, namespace: str = "") -> str:
+        return await self._client.newest_version(resource, namespace)
+
     @asynccontextmanager
     async def watch(
         self, resource: ApiResource, namespace: str, version: str, *, seconds: int, fields: str = ""

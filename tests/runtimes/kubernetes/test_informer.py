@@ -46,6 +46,7 @@ class Script:
     def __init__(self, lists: list[list[list[dict[str, Any]]]], watches: list[list[dict[str, Any]]]) -> None:
         self.lists, self.watches = lists, watches
         self.asked: list[str] = []
+        self.newest = 1000
         self.is_through = asyncio.Event()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -54,6 +55,10 @@ class Script:
         if request.query.get("watch"):
             self.asked.append(f"watch {request.query['resourceVersion']}")
             return await self._watch(request)
+        if request.query.get("limit") == "1":
+            return web.json_response(
+                {"kind": "PodList", "metadata": {"resourceVersion": str(self.newest)}, "items": []}
+            )
         after = request.query.get("continue", "")
         self.asked.append(f"list {after}".strip())
         pages = self.lists[0]
@@ -148,6 +153,16 @@ async def test_watches_that_end_at_once_and_say_nothing_are_not_believed(tmp_pat
 async def test_a_version_that_has_expired_means_a_new_list_without_what_went_meanwhile(tmp_path: Path) -> None:
     gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
     script = Script([[[_pod("a", 1)]], [[_pod("b", 9)]]], [[gone], []])
+    async with _informed(tmp_path, script) as informer:
+        assert _names(informer) == {"b": "9"}
+    assert script.asked == ["list", "watch 10", "list", "watch 10"]
+
+
+async def test_a_server_that_was_set_back_is_read_anew(tmp_path: Path) -> None:
+    """As from a backup: it opens a watch from a version that it has yet to reach, and is silent."""
+    seen = {"type": "MODIFIED", "object": _pod("a", 99)}
+    script = Script([[[_pod("a", 1)]], [[_pod("b", 9)]]], [[seen], []])
+    script.newest = 10
     async with _informed(tmp_path, script) as informer:
         assert _names(informer) == {"b": "9"}
     assert script.asked == ["list", "watch 10", "list", "watch 10"]

@@ -21,7 +21,7 @@ from runtimes.base import (
     TooMany,
     Unreachable,
 )
-from runtimes.kubernetes import listing
+from runtimes.kubernetes import listing, normalize
 from runtimes.kubernetes.client import Object
 from runtimes.kubernetes.discovery import Discovery
 from runtimes.kubernetes.runtime import KubernetesRuntime
@@ -321,6 +321,27 @@ async def test_what_is_as_it_was_is_told_by_one_list_of_metadata(sandboxed: Plac
     still = await sandboxed.runtime.unmoved(seen)
     assert still == set(seen) - {changed, gone, again, going, labelled, made}
     assert asked == {named: 1}
+
+
+async def test_a_version_that_a_restored_cluster_gives_again_is_not_what_was_seen(
+    sandboxed: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since the backup, another one wrote under the same number: only when, or a generation, tells."""
+    monkeypatch.setattr(listing, "_FEWEST_COMPARED", 1)
+    (id_,) = await labelled_maps(sandboxed, 1)
+    live = await sandboxed.runtime.read(ReadRequest(id_))
+    assert live is not None and await sandboxed.runtime.unmoved({id_: live.identity}) == {id_}
+    metadata = live.observed["metadata"]
+    (*before, last) = metadata["managedFields"]
+    changes: tuple[dict[str, Any], ...] = (
+        {"managedFields": [*before, {**last, "time": "2020-01-01T00:00:00Z"}]},
+        {"managedFields": []},
+        {"generation": 7},
+    )
+    for others in changes:
+        before_restore = normalize.identity({**live.observed, "metadata": {**metadata, **others}})
+        assert before_restore.version.split("/")[:2] == live.identity.version.split("/")[:2]
+        assert await sandboxed.runtime.unmoved({id_: before_restore}) == frozenset()
 
 
 @pytest.mark.parametrize("why", ["few", "many others", "refused", "not served"])

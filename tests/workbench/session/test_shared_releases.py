@@ -110,6 +110,16 @@ async def test_of_two_that_apply_at_once_one_is_refused_by_the_name_of_the_other
             pass
 
 
+async def test_a_plan_made_from_a_release_that_a_restored_cluster_has_not_is_not_applied(fleet: Machines) -> None:
+    ann, ben = fleet.session("ann"), fleet.session("ben")
+    await released(ann, ann.select("web/dev"))
+    theirs = await ben.plan(ben.select("web/dev"))
+    for each in fleet.secrets():
+        fleet.sandbox.clusters[0].delete("secrets", NAMESPACE, each["metadata"]["name"])
+    with pytest.raises(StalePlan, match="release 1 is not there any more, there is none: the cluster may have been"):
+        await apply(ben, theirs)
+
+
 @pytest.mark.slow
 async def test_a_home_that_is_silent_is_no_history_not_none(fleet: Machines) -> None:
     ann = fleet.session("ann")
