@@ -13,11 +13,12 @@ class ExitCode(IntEnum):
     OK = 0
     ERROR = 1
     DIFFERENT = 1
-    """`diff`, `impact`, `import` and `config diff` only."""
+    """What was asked for is so, of commands that answer a question: `diff`, `impact`, `release diff`, `config diff`,
+    `drift`, `fleet` and `policy`. None of them ends so by an error; `import live` may."""
     CHANGES = 2
     """`plan --detailed-exitcode` only."""
     DIFF_FAILED = 3
-    """`diff`, `impact`, `ci`, `import`, `update`, `config` only: what differs, or what is, is not known."""
+    """These, `ci`, `update` and `config get`: what differs, or what is, is not known."""
     REFUSED = 4
     """A guard said no, a confirmation is missing, or the session is read-only. Nothing was written."""
     NOT_READY = 5

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.cli.stacks import compile_options, format_option, inputs, workdir_option
+from workbench.cli.stacks import answers_by_code, compile_options, format_option, inputs, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -80,6 +80,7 @@ def get(
 @workdir_option
 @format_option("table", "json", "yaml")
 @click.pass_obj
+@answers_by_code
 def diff(
     context: Context,
     left: str,

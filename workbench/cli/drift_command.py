@@ -12,6 +12,7 @@ import click
 from workbench.cli import loop
 from workbench.cli.stacks import (
     NO_STACKS,
+    answers_by_code,
     cluster_option,
     compile_options,
     format_option,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @timeout_option
 @reason_option
 @click.pass_context
+@answers_by_code
 def command(
     ctx: click.Context,
     globs: tuple[str, ...],

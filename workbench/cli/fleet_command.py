@@ -12,6 +12,7 @@ import click
 from kcl.records import replace
 from workbench.cli.stacks import (
     NO_STACKS,
+    answers_by_code,
     compile_options,
     format_option,
     inputs,
@@ -45,6 +46,7 @@ _ORDERS = ("stack", "health", "sync", "drift", "release", "owner", "env", "seen"
 @workdir_option
 @format_option("table", "json", "yaml")
 @click.pass_context
+@answers_by_code
 def command(
     ctx: click.Context,
     globs: tuple[str, ...],

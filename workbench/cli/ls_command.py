@@ -57,7 +57,7 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
             if places := {name: each for name, each in session.clusters().items() if name in used}:
                 output.line()
                 output.table(clusters.COLUMNS, clusters.rows(places))
-    is_broken = tell_findings(tree, output)
+    is_broken = tell_findings(tree, output) or bool(tree.misread)
     unmatched = [each for each in globs if not tree.matching(each)]
     for each in unmatched:
         output.talk(f"no stack matches {each!r}")

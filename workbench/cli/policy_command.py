@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from workbench.cli import loop
-from workbench.cli.stacks import NO_STACKS, compile_options, format_option, inputs, tell_findings, workdir_option
+from workbench.cli.stacks import (
+    NO_STACKS,
+    answers_by_code,
+    compile_options,
+    format_option,
+    inputs,
+    tell_findings,
+    workdir_option,
+)
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 @workdir_option
 @format_option("table", "json", "yaml", "sarif")
 @click.pass_context
+@answers_by_code
 def command(
     ctx: click.Context,
     globs: tuple[str, ...],

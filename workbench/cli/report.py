@@ -44,6 +44,19 @@ def show_failure(error: BaseException, output: Output) -> ExitCode:
     return exit_code(shown)
 
 
+def code_of(error: BaseException) -> ExitCode:
+    """Returns the exit code of a failure without a word of it."""
+    match error:
+        case CommandFailed():
+            return error.code
+        case SystemFailed():
+            return exit_code(error.error)
+        case BaseExceptionGroup():
+            return max(code_of(each) for each in error.exceptions)
+        case _:
+            return exit_code(error)
+
+
 def _explained(error: BaseException) -> WorkbenchError:
     """Returns what to say of an error that no part of the workbench raised itself."""
     from workbench.present.errors import Bug

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from workbench.exit_codes import ExitCode
+
 if TYPE_CHECKING:
     from workbench.cli.context import Context
     from workbench.cli.output import Output
@@ -226,6 +228,28 @@ def at_one_look(function: Command) -> Command:
             return function(*args, **kwargs)
 
     return cast("Command", looking)
+
+
+def answers_by_code(function: Command) -> Command:
+    """Has a command whose exit code 1 is an answer end with 3 for an error, which would pass for that answer.
+
+    With `--revert` it is an apply, and has the codes of one.
+    """
+
+    @wraps(function)
+    def answering(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            from workbench.cli.report import CommandFailed, code_of
+
+            if kwargs.get("revert") or code_of(error) is not ExitCode.ERROR:
+                raise
+            raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
+
+    return cast("Command", answering)
 
 
 def expect_evaluation() -> None:

@@ -27,7 +27,7 @@ from kcl.records import dataclass, field, replace
 from workbench.project.errors import BrokenFile, UnknownCluster
 from workbench.project.names import StackPath
 from workbench.project.roots import CLUSTERS_FILE
-from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import is_named, mapping_at, only_keys, read_mapping, text_at, texts_at
 
 TERRAFORM_PLACE = "terraform"
 """The place of every Terraform resource of a stack, however many clusters it has; no cluster may be called so."""
@@ -112,7 +112,7 @@ CURRENT_CONTEXT = ClusterMapping(
 def read_cluster_mapping(root: Path) -> ClusterMapping:
     """Reads `clusters.yaml` of a repository; raises `BrokenFile` for anything it does not understand."""
     path = root / CLUSTERS_FILE
-    if not path.exists():
+    if not is_named(path):
         return CURRENT_CONTEXT
     content = read_mapping(path)
     only_keys(content, ("clusters", "placements"), str(path))

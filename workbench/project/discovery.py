@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
@@ -33,17 +33,29 @@ from workbench.project.components import base_components, read_components
 from workbench.project.coordinates import coordinates
 from workbench.project.dimensions import Dimensions, read_dimensions
 from workbench.project.errors import ProjectError
+from workbench.project.images import IMAGES_FILE, read_images
 from workbench.project.masking import read_masking
 from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.outputs import Output, declared_outputs
+from workbench.project.plugins import PLUGINS_FILE, read_allowed_plugins
+from workbench.project.policy import POLICY_FILE, read_policies
+from workbench.project.readiness import READINESS_FILE, read_readiness
+from workbench.project.rollout import ROLLOUT_FILE, read_rollout
 from workbench.project.roots import MODULE_FILE, PROJECT_FILE, STACK_FILE, find_root
 from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
-from workbench.project.yaml_file import mapping_at, place_of, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import is_named, mapping_at, place_of, read_mapping, text_at, texts_at
 
 _MARKS = frozenset({PROJECT_FILE, STACK_FILE, MODULE_FILE})
 _NEVER_ENTERED = frozenset({".git", ".venv", "node_modules", "__pycache__", "vendor", ".kclvm", ".tox", ".mypy_cache"})
 _DEEPEST = 12
+_GOVERNING: Mapping[str, Callable[[Path], object]] = {
+    POLICY_FILE: read_policies,
+    READINESS_FILE: read_readiness,
+    ROLLOUT_FILE: read_rollout,
+    IMAGES_FILE: read_images,
+    PLUGINS_FILE: read_allowed_plugins,
+}
 _ENTRIES = "entries"
 """What a kcl.mod has in it that says what is run: the others need not be read as TOML."""
 
@@ -82,7 +94,18 @@ def _discovered(root: Path) -> KonfigTree:
     declared = _declared(root, findings)
     projects = [_project(folder, stacks, root, clusters, declared) for folder, stacks in _projects(root, unseen)]
     projects = _with_known_order(_with_unique_names(_with_masking(projects, root, findings), root))
-    return KonfigTree(root, tuple(projects), clusters, tuple(findings), tuple(unseen), declared or None)
+    misread = tuple(_misread(root))
+    return KonfigTree(root, tuple(projects), clusters, tuple(findings), tuple(unseen), misread, declared or None)
+
+
+def _misread(root: Path) -> Iterator[Finding]:
+    """Looks into what most verbs do without, and those that write do not."""
+    for name, read in _GOVERNING.items():
+        if is_named(root / name):
+            try:
+                read(root)
+            except ProjectError as error:
+                yield replace(Finding.of(error), is_error=False)
 
 
 def discover_clusters(path: Path) -> ClusterMapping:

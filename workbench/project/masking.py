@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kcl.secrecy.rules import BUILT_IN, PathRule, SecretRules
 from workbench.project.errors import BrokenFile
-from workbench.project.yaml_file import only_keys, read_mapping
+from workbench.project.yaml_file import is_named, only_keys, read_mapping, refuse_empty
 
 MASKING_FILE: Final = "masking.yaml"
 _KEYS: Final = ("names", "paths", "patterns")
@@ -31,9 +31,10 @@ _STEP: Final = re.compile(r"""\.?([^.\[\]'"\s]+)|\[(\d+|\*)\]|\["([^"]+)"\]|\['(
 def read_masking(root: Path) -> SecretRules:
     """Reads `masking.yaml`, the rules for everybody where there is none; raises `BrokenFile`, `OutsideRepository`."""
     path = root / MASKING_FILE
-    if not path.exists() and not path.is_symlink():
+    if not is_named(path):
         return BUILT_IN
     content = read_mapping(path)
+    refuse_empty(content, path, "names")
     only_keys(content, _KEYS, str(path))
     names = tuple(_glob(each, 2, path).lower() for each in _texts(content.get("names"), "names", path))
     paths = tuple(_path(each, path) for each in _texts(content.get("paths"), "paths", path))

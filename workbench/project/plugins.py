@@ -20,7 +20,7 @@ from typing import Any
 
 from kcl.records import dataclass, field
 from workbench.project.errors import BrokenFile
-from workbench.project.yaml_file import mapping_at, read_mapping, text_at
+from workbench.project.yaml_file import is_named, mapping_at, read_mapping, text_at
 
 PLUGINS_FILE, PLUGINS_FOLDER = "plugins.yaml", "plugins"
 ENTRY_POINT_GROUP = "workbench.kcl_plugins"
@@ -44,7 +44,7 @@ class AllowedPlugin:
 def read_allowed_plugins(root: Path) -> Mapping[str, AllowedPlugin]:
     """Returns the plugins by name, none where there is no plugins.yaml; raises `BrokenFile`."""
     path = root / PLUGINS_FILE
-    if not path.is_file():
+    if not is_named(path):
         return {}
     content = read_mapping(path)
     _only(content, frozenset({"plugins"}), "", path)

@@ -31,7 +31,17 @@ from kcl.records import dataclass, field
 from runtimes.base import KubernetesId, ResourceId, TerraformId
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath
-from workbench.project.yaml_file import day_at, located, mapping_at, only_keys, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import (
+    day_at,
+    is_named,
+    located,
+    mapping_at,
+    only_keys,
+    read_mapping,
+    refuse_empty,
+    text_at,
+    texts_at,
+)
 
 POLICY_FILE: Final = "policy.yaml"
 _POLICY_KEYS: Final = ("name", "rule", "check", "with", "stacks", "kinds", "level")
@@ -105,7 +115,7 @@ def read_policies(root: Path, besides: Path | None = None) -> tuple[PolicyFile, 
     That `besides` is not there is an error: whoever named it counts on it.
     """
     own = root / POLICY_FILE
-    found = [_read(own, is_foreign=False)] if own.exists() or own.is_symlink() else []
+    found = [_read(own, is_foreign=False)] if is_named(own) else []
     if besides is not None:
         found.append(_read(besides, is_foreign=True))
     return tuple(found)
@@ -113,6 +123,7 @@ def read_policies(root: Path, besides: Path | None = None) -> tuple[PolicyFile, 
 
 def _read(path: Path, *, is_foreign: bool) -> PolicyFile:
     content = read_mapping(path)
+    refuse_empty(content, path, "policies")
     only_keys(content, ("policies", "waivers"), str(path))
     policies = tuple(_policy(each, where, path) for each, where in _entries(content, "policies", path))
     names: set[str] = set()

@@ -30,7 +30,7 @@ from runtimes.base import (
 )
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath
-from workbench.project.yaml_file import only_keys, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import is_named, only_keys, read_mapping, refuse_empty, text_at, texts_at
 
 READINESS_FILE = "readiness.yaml"
 _RULE_KEYS = ("kind", "name", "namespace", "stacks", "ready")
@@ -61,9 +61,10 @@ class ReadinessRule:
 def read_readiness(root: Path) -> tuple[ReadinessRule, ...]:
     """Reads `readiness.yaml`, none where there is no such file; raises `BrokenFile` for what it does not understand."""
     path = root / READINESS_FILE
-    if not path.exists():
+    if not is_named(path):
         return ()
     content = read_mapping(path)
+    refuse_empty(content, path, "rules")
     only_keys(content, ("rules",), str(path))
     rules = content.get("rules")
     if rules is None:

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from kcl.records import dataclass
 from workbench.project.errors import BrokenFile
-from workbench.project.yaml_file import only_keys, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import is_named, only_keys, read_mapping, text_at, texts_at
 
 ROLLOUT_FILE: Final = "rollout.yaml"
 DEFAULT_TIMEOUT_SECONDS: Final = 600.0
@@ -90,7 +90,7 @@ class StageRule:
 def read_rollout(root: Path, path: Path | None = None) -> tuple[StageRule, ...]:
     """Reads the stages of a repository, or of a file that somebody named; raises `BrokenFile`."""
     file = path or root / ROLLOUT_FILE
-    if not (file.exists() or file.is_symlink()):
+    if not is_named(file):
         hint = "write one, such as `stages: [{name: all, stacks: ['*/prod'], batches: [1, 100%]}]`"
         raise BrokenFile("there is no such file, so it is not known in which order", where=str(file), hint=hint)
     content = read_mapping(file)

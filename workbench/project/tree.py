@@ -108,7 +108,9 @@ class Project:
 class KonfigTree:
     """`root` is absolute. `findings` are those of the repository itself, such as a broken clusters.yaml.
 
-    `unseen` are folders that can't be looked into: what stacks they hold, nobody knows.
+    `unseen` are folders that can't be looked into: what stacks they hold, nobody knows. `misread` are files that say
+    what may be applied, or what counts as ready, and are not understood: no stack is missing for them, and the verbs
+    that go by them refuse.
     """
 
     root: Path
@@ -116,6 +118,7 @@ class KonfigTree:
     clusters: ClusterMapping
     findings: tuple[Finding, ...] = ()
     unseen: tuple[Finding, ...] = ()
+    misread: tuple[Finding, ...] = ()
     declared: Dimensions | None = None
     """The dimensions of the configuration; None where it declares none, or in a way that can't be read."""
 
@@ -126,6 +129,7 @@ class KonfigTree:
     def all_findings(self) -> Iterator[Finding]:
         yield from self.findings
         yield from self.unseen
+        yield from self.misread
         for project in self.projects:
             yield from project.findings
             for stack in project.stacks:

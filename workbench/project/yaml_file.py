@@ -37,6 +37,18 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     return mapping_of(text, path)
 
 
+def refuse_empty(content: Mapping[str, Any], path: Path, none: str) -> None:
+    """Raises `BrokenFile` for a file that says nothing, not even that there is nothing: it may have been cut off."""
+    if not content:
+        hint = f"bring back what was there; `{none}: []` says that there are none"
+        raise BrokenFile("is empty, which may be what is left of it", where=str(path), hint=hint)
+
+
+def is_named(path: Path) -> bool:
+    """Whether there is something of this name: a link that leads nowhere is a file that can't be read, not none."""
+    return path.exists() or path.is_symlink()
+
+
 def mapping_of(text: str, path: Path) -> dict[str, Any]:
     """The same for the text of a file, as it is or is to be."""
     try:

@@ -74,6 +74,25 @@ def test_the_folder_may_be_given_before_and_after_the_command(wb: Wb, root: Path
     assert wb("ls", "-w", below).out == wb("-w", below, "ls").out == expected
 
 
+@pytest.mark.parametrize("name", ["policy", "readiness", "masking", "rollout", "images", "plugins", "clusters"])
+@pytest.mark.parametrize("how", ["broken", "empty", "a link that leads nowhere"])
+def test_what_governs_what_may_be_done_is_named_where_it_cannot_be_read(
+    wb: Wb, root: Path, name: str, how: str
+) -> None:
+    path = root / f"{name}.yaml"
+    path.unlink(missing_ok=True)
+    if how == "a link that leads nowhere":
+        path.symlink_to("nowhere.yaml")
+    else:
+        path.write_text("a: [\n" if how == "broken" else "# all gone\n")
+    ended = wb("ls")
+    if (how, name) == ("empty", "plugins"):  # no plugin is allowed then, which is safe
+        assert (ended.code, ended.err) == (ExitCode.OK, "")
+        return
+    assert ended.code == ExitCode.ERROR and str(path) in ended.err, ended.text
+    assert "web/prod" in ended.out, "the stacks are there all the same"
+
+
 def test_a_broken_project_is_named_and_the_rest_is_listed(wb: Wb, root: Path) -> None:
     broken = root / "cart" / "project.yaml"
     broken.parent.mkdir()

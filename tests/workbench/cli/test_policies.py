@@ -109,7 +109,7 @@ def test_a_check_does_not_lead_out_of_the_repository(wb: Wb, root: Path, tmp_pat
     (root / "policies/link.k").symlink_to(tmp_path / "outside.k")
     policies(root, f"name: own, check: {name}")
     ended = wb("policy")
-    assert ended.code == ExitCode.ERROR and "out of" in ended.err, ended.text
+    assert ended.code == ExitCode.DIFF_FAILED and "out of" in ended.err, ended.text
 
 
 def test_what_does_not_compile_is_not_known(wb: Wb, root: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_repository_cannot_waive_what_its_user_says(
     assert wb("policy").code == ExitCode.DIFFERENT
     monkeypatch.setenv("WB_POLICY", str(mine / "gone.yaml"))
     ended = wb("policy")
-    assert ended.code == ExitCode.ERROR and "gone.yaml" in ended.err
+    assert ended.code == ExitCode.DIFF_FAILED and "gone.yaml" in ended.err
 
 
 def test_rules_are_listed(wb: Wb) -> None:

@@ -104,6 +104,17 @@ def test_usage_errors_say_what_would_be_right(wb: Wb, root: Path, arguments: lis
     assert "canary" not in ended.err or "canary-text" in arguments[-1]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["diff web/dev", "impact", "release diff web/dev", "config diff stack=dev stack=prod", "drift", "fleet", "policy"],
+)
+def test_an_error_is_no_answer(wb: Wb, root: Path, arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 would say that something differs, drifted, or is not well."""
+    monkeypatch.setenv("WB_DEADLINE", "soon")
+    ended = wb(*arguments.split())
+    assert ended.code == ExitCode.DIFF_FAILED and "WB_DEADLINE" in ended.err, ended.text
+
+
 def test_without_a_terminal_there_is_no_screen_but_a_hint(wb: Wb, root: Path) -> None:
     ended = wb()
     assert ended.code == ExitCode.USAGE

@@ -70,6 +70,8 @@ waivers:
         ("waivers: [{policy: a, reason: later, until: 20261231}]\n", "until needs to be a day"),
         ("waivers: [{policy: a, reason: later, until: 2026-12-31 10:00:00}]\n", "until needs to be a day"),
         ("policies: [\n", "is not valid YAML"),
+        ("", "is empty, which may be what is left of it"),
+        ("# policies: []\n", "is empty, which may be what is left of it"),
     ],
 )
 def test_what_is_not_understood_is_told(tmp_path: Path, text: str, said: str) -> None:

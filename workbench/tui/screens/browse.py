@@ -198,5 +198,5 @@ class BrowseScreen(Frame):
         glyphs = self.workbench.glyphs
         return [
             line(Span(f"{glyphs.finding} {each.where}: {each.message}", Tone.BAD))
-            for each in self.workbench.konfig.findings
+            for each in (*self.workbench.konfig.findings, *self.workbench.konfig.misread)
         ]
