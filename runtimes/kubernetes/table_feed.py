@@ -18,7 +18,7 @@ from kcl.records import replace
 from runtimes.base import Forbidden, KubernetesId, NotThere, Rejected, RuntimeFailure
 from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
 from runtimes.kubernetes import tables
-from runtimes.kubernetes.client import Client, Listing, Object, Thin, WatchEvent
+from runtimes.kubernetes.client import MOST_EMPTY_PAGES, Client, Listing, Object, Thin, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import Expired
 from runtimes.kubernetes.feed import Feed
@@ -173,7 +173,7 @@ class _Rows:
     async def _pages(self, resource: ApiResource, namespace: str) -> Listing:
         found: dict[str, Object] = {}
         self.page.clear()
-        after, version, page_size = "", "", _PAGE_SIZE
+        after, version, page_size, empty = "", "", _PAGE_SIZE, 0
         while True:
             query = [("limit", str(page_size)), *([("continue", after)] if after else [])]
             subject = f"{self._kind.kind} list"
@@ -196,7 +196,10 @@ class _Rows:
             except _UNREADABLE:
                 said = "the server answered something that is no list"
                 raise RuntimeFailure(said, target=self.place, subject=subject) from None
+            empty = empty + 1 if new.keys() <= found.keys() else 0
             found |= new
+            if empty == MOST_EMPTY_PAGES:
+                raise RuntimeFailure("a list goes on for ever", target=self.place, subject=subject)
             if not after or len(found) >= self._most or after == before:
                 break
             self.page += [each["row"] for each in new.values()]

@@ -19,8 +19,9 @@ import yaml
 from aiohttp import web
 
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
-from runtimes.kubernetes import silences
-from runtimes.kubernetes.client import Client
+from runtimes.base.tables import LiveKind
+from runtimes.kubernetes import silences, table_feed
+from runtimes.kubernetes.client import MOST_EMPTY_PAGES, Client
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.transport import Limits, TooLarge, Transport
 from tests.attacks import certificates
@@ -304,6 +305,33 @@ async def test_a_list_that_is_none_or_has_no_end_is_a_failure_of_the_cluster(tmp
         client = Client(transport)
         with pytest.raises(RuntimeFailure, match="Pod list"):
             await client.list(await client.discovery.resource("v1", "Pod"))
+
+
+@pytest.mark.parametrize("is_table", [False, True])
+async def test_a_list_of_pages_with_nothing_new_on_them_ends(tmp_path: Path, is_table: bool) -> None:
+    """Each page names another one to come, so that none comes again."""
+    asked: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/api/v1":
+            return web.json_response(PODS)
+        asked.append(request.query.get("continue", ""))
+        page = {"metadata": {"continue": str(len(asked))}}
+        content = {"kind": "Table", "columnDefinitions": [], "rows": []} if is_table else {"items": []}
+        return web.json_response({**page, **content})
+
+    async with serving(answer) as (server, _), asking(tmp_path, server) as transport:
+        client = Client(transport)
+        kind = LiveKind("v1", "Pod", "pods", True)
+        with pytest.raises(RuntimeFailure, match="a list goes on for ever"):
+            if is_table:
+                async with table_feed.following(client, kind, (), 10) as reports:
+                    async for report in reports:
+                        if report.failure is not None:
+                            raise report.failure
+            else:
+                await client.list(await client.discovery.resource("v1", "Pod"))
+    assert len(set(asked)) == MOST_EMPTY_PAGES
 
 
 # --- too much, too long
