@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -57,7 +57,7 @@ class LiveResource:
     `body` is what is left of it once everything that no configuration may set is taken out (for Kubernetes: status,
     managedFields, uid, resourceVersion, generation, creationTimestamp). `owners` lists each owned leaf once a manager.
     `observed` is all of it as it was read, status included: what references to it may name. `hidden` are paths in it
-    whose values are secret.
+    whose values are secret. `ahead` is how far the clock that its times are by was ahead of this machine's.
     """
 
     id: ResourceId
@@ -67,6 +67,7 @@ class LiveResource:
     health: Health | None = None
     observed: Body = field(default_factory=dict, repr=False)
     hidden: tuple[FieldPath, ...] = field(default=(), repr=False)
+    ahead: timedelta = field(default=timedelta(), repr=False, compare=False)
 
 
 class Basis(StrEnum):

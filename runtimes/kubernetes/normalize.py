@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runtimes.base import FieldPath, Identity, KubernetesId, ListKey, LiveResource, value_at
@@ -106,17 +106,18 @@ def _digest(content: Object) -> str:
     return hashlib.sha256(_PACKED.encode(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def live_resource(id_: KubernetesId, live: Object) -> LiveResource:
-    """`health` is what the object says by itself, without a look at what it owns."""
+def live_resource(id_: KubernetesId, live: Object, ahead: timedelta = timedelta()) -> LiveResource:
+    """`health` is what the object says by itself, without a look at what it owns. `ahead`: see `LiveResource`."""
     content = body(live)
     return LiveResource(
         id=id_,
         identity=_identity(live, content),
         body=content,
         owners=fields.owners(live),
-        health=health.assess(live, Objects([live]), datetime.now(UTC)).health,
+        health=health.assess(live, Objects([live]), datetime.now(UTC) + ahead).health,
         observed=live,
         hidden=sensitive_paths(live),
+        ahead=ahead,
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from kcl.records import replace
@@ -51,7 +52,7 @@ async def predict(
         live = observed or (None if is_absent else await client.get(id_))
         observed, is_absent = None, False
         if not dry_run and not taken_away and live is not None and is_as_applied(content, live, FIELD_MANAGER):
-            return _unchanged(id_, content, live)
+            return _unchanged(id_, content, live, client.transport.clock.ahead)
         try:
             prediction = await _against(client, id_, content, live, new_namespaces, taken_away)
         except Moved:
@@ -111,7 +112,7 @@ async def _against(
         warnings = tuple(dict.fromkeys((*warnings, *more)))
     return Prediction(
         id=id_,
-        live=normalize.live_resource(id_, live) if live else None,
+        live=normalize.live_resource(id_, live, client.transport.clock.ahead) if live else None,
         after=normalize.body(after),
         conflicts=conflicts,
         list_keys=fields.list_keys(after) | (fields.list_keys(live) if live else {}),
@@ -126,8 +127,10 @@ def _unmanaged(body: Object) -> Object:
     return {**body, "metadata": metadata}
 
 
-def _unchanged(id_: KubernetesId, content: Mapping[str, Any], live: Object) -> Prediction:
-    found = normalize.live_resource(id_, live)
+def _unchanged(
+    id_: KubernetesId, content: Mapping[str, Any], live: Object, ahead: timedelta = timedelta()
+) -> Prediction:
+    found = normalize.live_resource(id_, live, ahead)
     return Prediction(
         id=id_,
         live=found,
@@ -175,7 +178,7 @@ async def _replacement(
         warnings = (f"the new object is predicted from the resource alone: {failure.message}",)
     return Prediction(
         id=id_,
-        live=normalize.live_resource(id_, live),
+        live=normalize.live_resource(id_, live, client.transport.clock.ahead),
         after=after,
         replaces=tuple(dict.fromkeys(_path(field) for field, _ in refused.causes)),
         list_keys=keys | fields.list_keys(live),

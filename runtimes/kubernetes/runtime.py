@@ -170,7 +170,7 @@ class KubernetesRuntime:
     async def read(self, request: ReadRequest) -> LiveResource | None:
         id_ = _kubernetes(request.id)
         live = await self._client.get(id_)
-        return None if live is None else normalize.live_resource(id_, live)
+        return None if live is None else normalize.live_resource(id_, live, self._client.transport.clock.ahead)
 
     async def plan(self, request: PlanRequest) -> Prediction:
         id_ = _kubernetes(request.resource.id)
@@ -359,7 +359,7 @@ class KubernetesRuntime:
                     id_, _bound(content, expected), force=force, secrets=secrets, gives_up_after=gives_up_after
                 )
                 self._refuse_other_state(id_, live, expected)
-                return normalize.live_resource(id_, live)
+                return normalize.live_resource(id_, live, self._client.transport.clock.ahead)
             except (ConflictingFields, Moved) as refused:
                 # the server looks at owners before it looks at versions, so a conflict too may mean another state
                 now = await self._client.get(id_)

@@ -8,7 +8,7 @@ infrastructure fills it in or follows from something else; only counted. A whole
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -48,11 +48,19 @@ class ChangeClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who set a live field: the field manager's name, how (Apply or Update) and when (None if not recorded)."""
+    """Who set a live field: the field manager's name, how (Apply or Update) and when (None if not recorded).
+
+    `when` is by a clock that was `ahead` of this machine's by so much.
+    """
 
     manager: str
     operation: str = ""
     when: datetime | None = None
+    ahead: timedelta = field(default=timedelta(), repr=False, compare=False)
+
+    def seconds_ago(self, now: datetime) -> float | None:
+        """Returns how long ago that was, `now` being this machine's time."""
+        return (now + self.ahead - self.when).total_seconds() if self.when is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ infrastructure would change it: it decides, for one, the order of environment va
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import timedelta
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -354,7 +355,7 @@ class _Judge:
                 before=self._shown(value, self._place(path)),
                 after=self._shown(value, self._place(path)),
                 is_masked=self._hides(self._place(path)) or self._screen.hides(value),
-                actor=Actor(owner.manager, owner.operation, owner.when),
+                actor=self._by(owner),
             )
             for path, owner in left_alone(self._prediction, self._desired).items()
             for value in (find(self._prediction.before, path),)
@@ -403,7 +404,11 @@ class _Judge:
         if not others:
             return None
         last = max(others, key=lambda each: each.when.timestamp() if each.when else 0.0)
-        return Actor(last.manager, last.operation, last.when)
+        return self._by(last)
+
+    def _by(self, owner: FieldOwner) -> Actor:
+        live = self._prediction.live
+        return Actor(owner.manager, owner.operation, owner.when, live.ahead if live else timedelta())
 
     def _restarts(self, path: FieldPath) -> bool:
         is_of_pods = self._kind in RESTARTING and starts_with(path, POD_TEMPLATE)

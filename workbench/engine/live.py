@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
 
@@ -137,7 +137,8 @@ class LiveObject:
     """One object as a cluster has it, secrets masked: `body` without the book-keeping of who owns which field.
 
     `owners` names for each owned leaf, by plain indexes, who set it and when, the last one first. `events` are what was
-    reported of it, None where that could not be read, for the reason `events_failure`.
+    reported of it, None where that could not be read, for the reason `events_failure`. All its times are by a clock
+    that was `ahead` of this machine's by so much, but for `read_at`.
     """
 
     cluster: str
@@ -148,6 +149,7 @@ class LiveObject:
     owners: Mapping[FieldPath, tuple[FieldOwner, ...]] = field(default_factory=dict)
     events: tuple[Occurrence, ...] | None = None
     events_failure: RuntimeFailure | None = None
+    ahead: timedelta = timedelta()
 
     @property
     def containers(self) -> tuple[str, ...]:
@@ -181,7 +183,7 @@ def shown(
         if len(steps) == len(each.path):  # else the field is not there any more
             owners.setdefault(steps, []).append(each)
     newest = {path: tuple(sorted(found, key=_when, reverse=True)) for path, found in owners.items()}
-    return LiveObject(cluster, id_, live.identity.uid, read_at, masked(body, hidden, seal), newest)
+    return LiveObject(cluster, id_, live.identity.uid, read_at, masked(body, hidden, seal), newest, ahead=live.ahead)
 
 
 def _when(owner: FieldOwner) -> float:

@@ -520,7 +520,8 @@ def field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[S
 def _actor(actor: Actor | None, now: datetime) -> str:
     if actor is None:
         return "somebody"
-    return f"{actor.manager} {durations.short((now - actor.when).total_seconds())} ago" if actor.when else actor.manager
+    age = actor.seconds_ago(now)
+    return f"{actor.manager} {durations.short(age)} ago" if age is not None else actor.manager
 
 
 __all__ = [

@@ -124,7 +124,8 @@ def doubt_lines(look: StackDrift, glyphs: Glyphs) -> Iterator[Line]:
 
 def _field_cells(field: FieldChange, glyphs: Glyphs, now: datetime) -> tuple[Line, ...]:
     actor = field.actor
-    age = durations.coarse((now - actor.when).total_seconds()) if actor and actor.when else ""
+    seconds = actor.seconds_ago(now) if actor is not None else None
+    age = durations.coarse(seconds) if seconds is not None else ""
     path = Span(format_path(field.path), Tone.KEY)
     return line(path), _values(field, glyphs), line(Span(_who(actor), Tone.WARN)), line(Span(age, Tone.MUTED))
 

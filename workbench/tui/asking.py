@@ -131,7 +131,7 @@ def who_rows(app: WorkbenchApp, cluster: str, found: Read, path: FieldPath, coun
     elif not isinstance(found, LiveObject):
         said = Span(f"{app.glyphs.unknown} not known: {found}", Tone.WARN)
     else:
-        rows = live.who_rows(found, path, app.now(), depth)
+        rows = live.who_rows(found, path, app.now() + found.ahead, depth)
         if rows:
             yield from rows
         else:

@@ -5,17 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtimes.base import KubernetesId, Observation, ResourceId, Status, WatchReport, WatchRequest
+from runtimes.base import (
+    KubernetesId,
+    Observation,
+    PlanRequest,
+    ReadRequest,
+    Resource,
+    ResourceId,
+    RuntimeType,
+    Status,
+    WatchReport,
+    WatchRequest,
+)
 from runtimes.kubernetes import informer
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.sandbox.clock import WallClock
 from runtimes.sandbox.server import Sandbox
+from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
+from workbench.present.diff import field_notes
+from workbench.present.glyphs import UNICODE
 
 SECONDS = 20
 RBAC = "rbac.authorization.k8s.io"
@@ -165,3 +179,28 @@ async def test_how_old_something_is_goes_by_the_clock_that_dated_it(tmp_path: Pa
             clock._ahead += timedelta(minutes=2)
             late = await _until(reports, Status.CURRENT)
             assert late.health.reason == "NoController"
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1), timedelta()])
+async def test_an_object_says_how_far_the_clock_that_dated_it_is_ahead(tmp_path: Path, ahead: timedelta) -> None:
+    """Else what somebody changed a minute ago was changed an hour ago, or will be in an hour."""
+    async with Sandbox(controllers=False, clock=Elsewhere(ahead)) as sandbox:
+        _put(sandbox, NAMESPACE)
+        _put(sandbox, SETTINGS, data={"a": "1"})
+        sandbox.write_kubeconfig(tmp_path / "config", user="admin")
+        runtime = KubernetesRuntime.connect(kubeconfig=tmp_path / "config")
+        try:
+            live = await runtime.read(ReadRequest(SETTINGS))
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "shop"}}
+            planned = await runtime.plan(PlanRequest(Resource(SETTINGS, RuntimeType.KUBERNETES, body)))
+        finally:
+            await runtime.close()
+    assert live is not None and planned.live is not None
+    assert abs(live.ahead - ahead) < timedelta(minutes=1) and abs(planned.live.ahead - ahead) < timedelta(minutes=1)
+    owner = next(each for each in live.owners if each.when is not None)
+    actor = Actor(owner.manager, owner.operation, owner.when, live.ahead)
+    seconds = actor.seconds_ago(datetime.now(UTC))
+    assert seconds is not None and -5 < seconds < 60
+    field = FieldChange(("data", "a"), Op.CHANGE, ChangeClass.DRIFT, "1", "2", actor=actor)
+    (note,) = field_notes(field, UNICODE, datetime.now(UTC))
+    assert " ago" in note.text and "h " not in note.text.partition("by ")[2]

@@ -145,13 +145,13 @@ class LiveObjectScreen(Frame):
                 each.refresh()
             return
         if self._is_described:
-            page.set_rows(describe.rows(found, now, page.room - _SCROLLBAR))
+            page.set_rows(describe.rows(found, now + found.ahead, page.room - _SCROLLBAR))
             return
-        yaml.set_rows(live.yaml_rows(found, now))
+        yaml.set_rows(live.yaml_rows(found, now + found.ahead))
         events = self.query_one("#events", ResourceTable)
         refused = found.events_failure
         events.empty = f"events can't be read: {refused.message}" if refused is not None else "no events"
-        events.set_rows(live.event_rows(found, now))
+        events.set_rows(live.event_rows(found, now + found.ahead))
 
     def _title(self) -> Line:
         found, now = self._found, self.workbench.now()
