@@ -31,6 +31,8 @@ def harmless_lines(text: str) -> str:
 
 def has_orders(text: str) -> bool:
     """Whether a text of one or more lines holds an order; tabs and line breaks are none."""
+    if text.isascii() and text.isprintable():
+        return False  # nearly every text there is, and a screen asks for each part of each line that it draws
     import re  # the quickest start of `kcl run` does without, and `re` remembers the pattern
 
     ranges = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ORDERS)

@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
+from textual.css.model import RuleSet
 from textual.filter import LineFilter
 from textual.widget import Widget
 
@@ -13,10 +14,11 @@ from kcl.terminal import harmless, has_orders
 from workbench.present.glyphs import plain
 from workbench.present.text import Line, Span, Tone, shortened
 
-TONE_CLASSES = {f"tone--{tone}" for tone in Tone}
-
 ASCII_CLASS = "-ascii"
 """An app that has this class shows nothing outside of ASCII."""
+
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]  # Textual's says the same, in Python
+"""Textual looks up every rule that there is, in a set, for each tone of each widget whose styles may have changed."""
 
 _LOOKS = {
     Tone.STRONG: "text-style: bold;",
@@ -37,6 +39,9 @@ _LOOKS = {
     Tone.PROTECTED: "color: $text-error; text-style: bold reverse;",
     Tone.PLAIN: "",
 }
+
+TONE_CLASSES = {f"tone--{tone}" for tone, look in _LOOKS.items() if look}
+"""Of tones that have a look: Textual matches all styles against each of them whenever a widget's may have changed."""
 
 
 def tone_css(widget: str) -> str:
