@@ -21,8 +21,11 @@ _LONG: Final = 12
 """A shorter text given to a telling name is masked there alone: elsewhere it may be any word, and even of this length
 if it has small letters only."""
 _GIVEN: Final = pattern(
-    r"""(?P<head>(?P<name>[A-Za-z_$][\w.-]{1,80})["']?[ \t]*[:=][ \t]*)(?P<quote>["'])(?P<text>[^"'\n]+)(?P=quote)"""
+    r"""(?P<head>(?P<name>(?:\$|(?<![A-Za-z_])[A-Za-z_])[\w.-]++)["']?[ \t]*[:=][ \t]*)"""
+    r"""(?P<quote>["'])(?P<text>[^"'\n]+)(?P=quote)"""
 )
+"""A name is tried from where it begins alone: what is no name there is none from its second letter on either, and all
+the text of a library would be looked at as often as its words are long."""
 
 
 class Masking:
@@ -51,7 +54,7 @@ class Masking:
         if self._values:
             if self._found is None:
                 ordered = sorted(self._values, key=len, reverse=True)
-                self._found = re.compile("|".join(rf"(?<!\w){re.escape(each)}(?!\w)" for each in ordered))
+                self._found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)")
             shown = self._found.sub(MASK, shown)
         return harmless_lines(BUILT_IN.masked(shown, MASK))
 
