@@ -138,11 +138,41 @@ class Connections:
         return runtime.operations
 
     def described(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:
-        """Returns where each name of the repository leads by the kubeconfig, or why not; asks no cluster."""
+        """Returns where each name of the repository leads, or why not; asks no cluster.
+
+        A cluster that is connected is the one that this session goes to, whatever the files say by now.
+        """
+        return {**self._by_files(), **self._ways()}
+
+    def led_elsewhere(self) -> tuple[str, ...]:
+        """Says of each cluster that is connected whether its name leads elsewhere by now, or nowhere."""
+        from runtimes.base import ClusterIdentity, RuntimeFailure
+
+        if not (ways := self._ways()):
+            return ()
+        now, said = self._by_files(), list[str]()
+        for name, way in ways.items():
+            match now.get(name):
+                case ClusterIdentity() as other if (other.context, other.server, other.user) != _shown(way):
+                    said.append(f"{name} leads to {_named(other)} now; this session stays with {_named(way)}")
+                case None:
+                    said.append(f"clusters.yaml names no {name} any more; this session stays with {_named(way)}")
+                case RuntimeFailure() as failure:
+                    said.append(f"{name} leads nowhere now, {failure.message}; this session stays with {_named(way)}")
+        return tuple(said)
+
+    def _by_files(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:
         from runtimes.registry import described
 
         contexts = {each.name: each.context or self._settings.context or None for each in self._clusters().clusters}
         return described(_kubeconfig_files(self._settings.kubeconfig), contexts)
+
+    def _ways(self) -> Mapping[str, ClusterIdentity]:
+        if not self.open:
+            return {}
+        from runtimes.base import Connected
+
+        return {name: each.way for name, each in self.open.items() if isinstance(each, Connected)}
 
     async def close(self) -> None:
         """Closes every one, whatever becomes of the others: who closes may be interrupted."""
@@ -177,6 +207,15 @@ class Connections:
                 "trusted_kubeconfigs": trust.trusted_kubeconfigs(),
             },
         )
+
+
+def _shown(way: ClusterIdentity) -> tuple[str, str, str]:
+    """Whoever acts for another user is told of by the connection alone."""
+    return way.context, way.server, way.user.partition(" for ")[0]
+
+
+def _named(way: ClusterIdentity) -> str:
+    return f"context {way.context}, {way.server} as {way.user}"
 
 
 def _load_client() -> None:

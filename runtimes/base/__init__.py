@@ -16,7 +16,7 @@ documents  YAML and JSON that others wrote, read within limits
 errors     everything a runtime may raise
 """
 
-from runtimes.base.clusters import ClusterIdentity, Identifiable, Preparable, Sameness, compare
+from runtimes.base.clusters import ClusterIdentity, Connected, Identifiable, Preparable, Sameness, compare
 from runtimes.base.composing import composed, replaced
 from runtimes.base.errors import (
     Conflict,
@@ -172,6 +172,7 @@ __all__ = [
     "Call",
     "ClusterIdentity",
     "Conflict",
+    "Connected",
     "Contact",
     "DeleteRequest",
     "Drifted",

@@ -104,6 +104,15 @@ class Preparable(Protocol):
 
 
 @runtime_checkable
+class Connected(Protocol):
+    """A runtime of a cluster that knows by which way it goes there, whatever a kubeconfig says by now."""
+
+    @property
+    def way(self) -> ClusterIdentity:
+        """Context, server and user of the connection, as they were when it was opened; asks nobody."""
+
+
+@runtime_checkable
 class Identifiable(Protocol):
     """A runtime of a cluster, which can tell which one it is."""
 

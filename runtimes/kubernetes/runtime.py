@@ -115,6 +115,11 @@ class KubernetesRuntime:
         return self._client.place
 
     @property
+    def way(self) -> ClusterIdentity:
+        """See `Connected`."""
+        return self._client.identity
+
+    @property
     def operations(self) -> KubernetesOperations:
         """Restarting, cordoning and scaling, over the same connections."""
         return KubernetesOperations(self._client, self)

@@ -173,8 +173,12 @@ class Opened:
         return discover(self._root)
 
     def clusters(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:
-        """Returns where each cluster of the repository is by clusters.yaml and the kubeconfig; asks none of them."""
+        """Returns where each cluster is: as it is connected, else by clusters.yaml and the kubeconfig; asks none."""
         return self._connections.described()
+
+    def clusters_led_elsewhere(self) -> tuple[str, ...]:
+        """Says which clusters this session goes to that clusters.yaml or the kubeconfig has lead elsewhere by now."""
+        return self._connections.led_elsewhere()
 
     def audit(self) -> AuditTrail:
         """Returns the trail of every write made from this machine's state folder, by whatever face."""

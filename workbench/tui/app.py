@@ -273,6 +273,8 @@ class WorkbenchApp(WithNames, App[int]):
         try:
             self.konfig = self.session.tree()
             self.places = self.session.clusters()
+            for each in self.session.clusters_led_elsewhere():
+                self.notify(f"{each}: start it again to go there", severity="warning")
         except (WorkbenchError, OSError) as error:
             self.notify(f"the repository can't be read, this is how it was: {error}", severity="error")
             return
