@@ -126,6 +126,12 @@ CACHED_STATEMENTS: Final[Query[tuple[How, str], CheckedStatements]] = Query(
 """By how they are checked, and the path of a file of the main package."""
 
 
+CACHED_BY_TEXT: Final[Query[tuple[How, tuple[str, ...]], CheckedStatements]] = Query(
+    "statements of edited files", lambda request, key: CheckedStatements(), operator.is_, most=48
+)
+"""By how they are checked, and the paths of the files of the main package."""
+
+
 def _imported_packages(request: Request, package: Package) -> tuple[str, ...]:
     imports = (each for module in package.modules for _, each in import_statements(module))
     return tuple(dict.fromkeys(each.package for each in imports if each and each.kind is ImportKind.PACKAGE))
@@ -201,7 +207,8 @@ class Checking:
         scopes.update((each.path, each.scope) for each in found)
         scope = scopes[package.path]
         known = _seen_before(request, key) if query is CHECKED else {}
-        wrong, repeated = self._checker.walk(package, scope, scopes, known)
+        by_text = _by_text(request, key) if query is CHECKED else None
+        wrong, repeated = self._checker.walk(package, scope, scopes, known, by_text)
         return Checked(package.path, scope, wrong, found, None if repeated or not is_whole else package)
 
     def _exact(self, request: Request, key: Key) -> Checked:
@@ -218,6 +225,15 @@ def _seen_before(request: Request, key: Key) -> dict[str, CheckedStatements]:
     for each in files.values():
         each.is_seen = True
     return seen
+
+
+def _by_text(request: Request, key: Key) -> CheckedStatements | None:
+    """The cached statements of a main package that are found by their texts; None for one never checked before."""
+    if key[3] is None:
+        return None
+    cached = request.get(CACHED_BY_TEXT, (key[0], key[3]))
+    is_seen, cached.is_seen = cached.is_seen, True
+    return cached if is_seen else None
 
 
 def _must_be_right(path: str, program: Program, in_use: frozenset[str]) -> bool:

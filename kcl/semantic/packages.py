@@ -23,7 +23,7 @@ decided by the memo's queries (`checked`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
@@ -33,7 +33,7 @@ from kcl.semantic.schemas import Schemas
 from kcl.semantic.scopes import Binding, Kind, ModuleType, Scope, is_private
 from kcl.semantic.signatures import LibraryTypes
 from kcl.semantic.state import Rules
-from kcl.semantic.statement_cache import CheckedStatements, effect, repeat, surroundings, words
+from kcl.semantic.statement_cache import CheckedStatements, Texts, effect, is_cached, repeat, surroundings, words
 from kcl.semantic.statements import mutable_note
 from kcl.semantic.types import ANY, FunctionType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
@@ -70,6 +70,8 @@ class Checker(Schemas):
         """Entries that were joined into a configuration of another file, by identity, with their own file."""
         self._joined_configs: set[int] = set()
         """The identities of those configurations."""
+        self._joined_parts: dict[int, list[tuple[Module, ast.Stmt]]] = {}
+        """What statements were joined of, by their identities."""
 
     # ------------------------------------------------------------ one package
 
@@ -79,34 +81,57 @@ class Checker(Schemas):
         scope: Scope,
         scopes: Mapping[str, Scope],
         known: Mapping[str, CheckedStatements] = MappingProxyType({}),
+        by_text: CheckedStatements | None = None,
     ) -> tuple[tuple[Diagnostic, ...], bool]:
         """Binds the names of a package in its scope; `scopes` are those of the packages it imports, by path.
 
         Returns what is wrong, and whether places in the scope may be those of an earlier text, since statements that
-        are `known`, by the path of their file, were not walked through.
+        are `known`, by the path of their file, or `by_text` were not walked through.
         """
         self._start(package.path, scope)
         self._scopes, self._repeated = scopes, False
         self._bind_imports(package, scope)
         bodies = list(self._bodies(package))
         self._declarations(bodies)
+        met: set[int | Texts] = set()
         for module, body in bodies:
             self._open(module)
             cached = known.get(module.source.path)
             for statement in body:
                 if cached is not None and id(statement) in cached.words:
-                    self._statement(statement, module, cached)
+                    self._statement(statement, id(statement), (module,), cached)
+                elif by_text is not None and is_cached(statement):
+                    met.add(self._statement_by_text(statement, module, by_text))
                 else:
                     self.statement(statement)
+        if by_text is not None:
+            by_text.keep(met)
         return tuple(self.findings), self._repeated
 
-    def _statement(self, statement: ast.Stmt, module: Module, cached: CheckedStatements) -> None:
-        """Checks a statement, or does what checking it did in surroundings that were alike."""
-        key, scope, path = id(statement), self.scope, module.source.path
-        mentioned = cached.words[key]
+    def _statement_by_text(self, statement: ast.Stmt, module: Module, cached: CheckedStatements) -> Texts:
+        """As `_statement` for one that is found by its texts, which it returns."""
+        parts = self._joined_parts.get(id(statement)) or ((module, statement),)
+        key = tuple((each.source.path, each.source.text[part.start : part.end]) for each, part in parts)
+        if key in cached.words:
+            self._statement(statement, key, [each for each, _ in parts], cached)
+        else:
+            cached.words[key] = None
+            self.statement(statement)
+        return key
+
+    def _statement(
+        self, statement: ast.Stmt, key: int | Texts, modules: Iterable[Module], cached: CheckedStatements
+    ) -> None:
+        """Checks a statement of these files, or does what checking it did in surroundings that were alike."""
+        scope = self.scope
+        mentioned = cached.words.get(key)
         if mentioned is None:
             mentioned = cached.words[key] = words(statement)
-        imported = {name: self.modules[path, name] for name in mentioned & module.imports.keys()}
+        imported = {
+            (each.source.path, name): self.modules[each.source.path, name]
+            for each in modules
+            for name in mentioned & each.imports.keys()
+        }
         now = surroundings(mentioned, scope, self.lambdas, self.declared, imported)
         known = cached.effects.get(key)
         if known is not None and known.before.like(now):
@@ -171,7 +196,7 @@ class Checker(Schemas):
         self.declared, self.lambdas, self.assigned = {}, {}, {}
         self.infos, self.order, self.later = {}, {}, []
         self._pending, self._built_findings, self._name_places, self._placed = {}, {}, {}, {}
-        self._joined_configs = set()
+        self._joined_configs, self._joined_parts = set(), {}
         self.schema = None
         self.loop_names.clear()
         self.contexts.clear()
@@ -209,9 +234,13 @@ class Checker(Schemas):
         config = ast.Config(whole.config.start, whole.config.end, [placed.item for placed in merged.items])
         self._joined_configs.add(id(config))
         value = ast.SchemaExpr(whole.start, whole.end, whole.name, whole.args, whole.keywords, config)
+        joined: ast.Stmt
         if isinstance(statement, ast.Unification):
-            return ast.Unification(statement.start, statement.end, statement.target, value)
-        return ast.Assign(statement.start, statement.end, statement.targets, statement.type, value)
+            joined = ast.Unification(statement.start, statement.end, statement.target, value)
+        else:
+            joined = ast.Assign(statement.start, statement.end, statement.targets, statement.type, value)
+        self._joined_parts[id(joined)] = [(package.modules[file], part) for file, part in merged.parts]
+        return joined
 
     def config(self, node: ast.Config) -> Type:
         if id(node) not in self._joined_configs:

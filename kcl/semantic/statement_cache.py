@@ -8,8 +8,8 @@ first time, since most of those are never checked again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, TypeAlias, TypeVar
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field, fields
@@ -26,6 +26,10 @@ from kcl.semantic.types import (
 )
 from kcl.syntax import ast
 
+K = TypeVar("K")
+Texts: TypeAlias = tuple[tuple[str, str], ...]
+"""What a statement is made of: of each part the path of its file, and its text."""
+
 _KINDS: Final = (ast.Assign, ast.Unification, ast.AugAssign, ast.ExprStmt, ast.If, ast.Assert)
 
 
@@ -36,8 +40,8 @@ class Surroundings:
     names: Mapping[str, tuple[Kind, Type]]
     lambdas: Mapping[str, FunctionType]
     declared: frozenset[str]
-    modules: Mapping[str, Type]
-    """What its file imports by these names."""
+    modules: Mapping[tuple[str, str], Type]
+    """What its files, by path, import by these names."""
 
     def like(self, other: Surroundings) -> bool:
         names = other.names
@@ -60,18 +64,31 @@ class Effect:
 
 @dataclass(slots=True)
 class CheckedStatements:
-    """The statements of one tree. Safe to share between threads (an entry is replaced whole)."""
+    """The statements of one tree by their identities, or those of a package by their texts.
 
-    words: dict[int, frozenset[str] | None]
-    """By the identity of a statement, the words in it, once it was checked twice."""
-    effects: dict[int, Effect] = field(default_factory=dict)
+    Safe to share between threads (an entry is replaced whole).
+    """
+
+    words: dict[int | Texts, frozenset[str] | None] = field(default_factory=dict)
+    """The words in each statement, once it was checked twice."""
+    effects: dict[int | Texts, Effect] = field(default_factory=dict)
     is_seen: bool = False
-    """Whether the tree was checked before: most are checked once, and caching would cost more than it saves."""
+    """Whether they were checked before: most are checked once, and caching would cost more than it saves."""
+
+    def keep(self, met: Collection[int | Texts]) -> None:
+        """Drops all statements but those that were met."""
+        self.words = {key: found for key, found in self.words.items() if key in met}
+        self.effects = {key: found for key, found in self.effects.items() if key in met}
 
 
 def unchecked(tree: ast.Module) -> CheckedStatements:
     """The empty cache of a tree that was never checked."""
-    return CheckedStatements({id(each): None for each in tree.body if isinstance(each, _KINDS)})
+    return CheckedStatements({id(each): None for each in tree.body if is_cached(each)})
+
+
+def is_cached(statement: ast.Stmt) -> bool:
+    """Whether it is of a kind that is not checked again."""
+    return isinstance(statement, _KINDS)
 
 
 def words(node: object) -> frozenset[str]:
@@ -107,7 +124,7 @@ def surroundings(
     scope: Scope,
     lambdas: Mapping[str, FunctionType],
     declared: Mapping[str, Span],
-    modules: Mapping[str, Type],
+    modules: Mapping[tuple[str, str], Type],
 ) -> Surroundings:
     bindings = scope.names
     return Surroundings(
@@ -138,7 +155,7 @@ def repeat(what: Effect, now: Surroundings, scope: Scope, declared: dict[str, Sp
     declared.update(what.declared)
 
 
-def _all_alike(some: Mapping[str, Type], others: Mapping[str, Type]) -> bool:
+def _all_alike(some: Mapping[K, Type], others: Mapping[K, Type]) -> bool:
     return some.keys() == others.keys() and all(_alike(type_, others[name]) for name, type_ in some.items())
 
 

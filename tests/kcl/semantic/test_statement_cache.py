@@ -8,7 +8,7 @@ from kcl.diagnostics import Diagnostic
 from kcl.loader import LoadRequest, Program, load
 from kcl.memo.queries import Memo
 from kcl.semantic import check
-from kcl.semantic.checked import CACHED_STATEMENTS
+from kcl.semantic.checked import CACHED_BY_TEXT, CACHED_STATEMENTS
 from kcl.semantic.statement_cache import Effect
 from kcl.source import InMemoryFileSystem
 from kcl.stdlib.library import TYPES
@@ -91,6 +91,61 @@ def test_what_its_names_mean_is_looked_at_each_time(old: str, new: str, message:
     assert found
     assert message in " ".join(each.message for each in found)
     assert session.found(EDITED) == []
+
+
+BASE = """import model
+
+web: model.Model {size = 1}
+cart: model.Model {size = 2}
+"""
+OWN = """import model
+
+_sizes = [1, 2]
+web: model.Model {size = 3}
+cart: model.Model {name = "cart"}
+"""
+
+
+def by_name(session: Session) -> dict[str, Effect]:
+    """What is known of the statements that are found by their texts, by how these begin."""
+    (cached,) = answers(session.kept, CACHED_BY_TEXT).values()
+    return {str(key[-1][1]).partition(" ")[0]: each for key, each in cached.effects.items() if isinstance(key, tuple)}
+
+
+def test_what_files_describe_together_is_walked_through_where_one_of_them_says_something_else() -> None:
+    session = Session()
+    for number in (3, 4, 5):
+        assert session.found(OWN.replace("3", str(number)), BASE) == []
+    known = by_name(session)
+    assert known.keys() == {"_sizes", "cart:"}, "not the one that is edited"
+    assert session.found("# moved\n" + OWN.replace("3", "6"), BASE) == []
+    assert by_name(session) == known, "nothing was found out again"
+    assert session.found(OWN, BASE.replace("size = 2", 'size = "2"')) != []
+    assert session.found(OWN.replace("name =", "label ="), BASE) != []
+    assert session.found(OWN, BASE) == []
+
+
+def test_what_is_wrong_in_a_statement_that_moved_is_where_it_stands_now() -> None:
+    session = Session()
+    for lines in range(4):
+        (found,) = session.found("\n" * lines + OWN.replace('"cart"', "7"), BASE)
+        assert found.primary is not None
+
+
+def test_a_statement_of_an_edited_file_is_checked_by_what_its_names_mean_there() -> None:
+    session = Session()
+    for number in (3, 4, 5):
+        assert session.found(OWN.replace("3", str(number)), BASE) == []
+    assert session.found(OWN.replace("import model", "import math as model"), BASE) != []
+    assert session.found(OWN.replace("_sizes = [1, 2]", "_sizes = 1\ncart = 1"), BASE) != []
+
+
+def test_statements_that_are_gone_are_not_cached_any_longer() -> None:
+    session = Session()
+    for number in range(20):
+        assert session.found(OWN.replace("3", str(number)), BASE) == []
+    (cached,) = answers(session.kept, CACHED_BY_TEXT).values()
+    assert len(cached.words) == 3
 
 
 def test_places_of_what_is_wrong_are_those_of_now() -> None:
