@@ -164,8 +164,10 @@ class _Loader:
         main = Package(MAIN_PACKAGE, os.path.dirname(self._main_files[0]), modules)
         known = request.get(IMPORTED, (tuple(self._files.imported), self._dedent, self._surroundings))
         imported = known.imported
+        may_add = self._may_add_circles(known.files)
         self._files.add(known.files)
-        self._report_cycles()
+        if known.has_circles or may_add:
+            self._report_cycles()
         program = Program(
             root=self._root,
             packages={MAIN_PACKAGE: main, **imported.packages},
@@ -361,7 +363,7 @@ class _Loader:
             files.add(known.files)
         if told != len(self._diagnostics):
             request.discard()
-        return LoadedImports(Imported(packages), files)
+        return LoadedImports(Imported(packages), files, _has_circles(members, files.importers))
 
     def _package(self, request: Request, key: PackageKey) -> LoadedPackage:
         """A package. It is not kept if something is wrong with it, which is told as it comes up."""
@@ -494,6 +496,16 @@ class _Loader:
 
     # ---------------------------------------------------------------- cycles
 
+    def _may_add_circles(self, others: Files) -> bool:
+        """Whether packages might import one another by what is read of the main package, and not by what was already
+        read: only a file that is imported as well is on the way, if it imports more as one of the main package."""
+        own, theirs = self._files.importers, others.importers
+        return any(
+            {found.path for found, _ in own.get(each, ())} - {found.path for found, _ in theirs.get(each, ())}
+            for each in self._main_files
+            if each in others.sources
+        )
+
     def _report_cycles(self) -> None:
         """Packages that import one another would wait for each other."""
         circles = self._circles()
@@ -536,6 +548,21 @@ class _Loader:
             trail.append((found.path, path, span))
             pending.append(_edges(importers, found.files))
         return circles
+
+
+def _has_circles(members: Mapping[str, Iterable[str]], importers: Mapping[str, Sequence[tuple[Found, Span]]]) -> bool:
+    """Whether packages, given by the files of each, import one another: those that import none of the rest are taken
+    away, over and over, and some are left."""
+    left = {
+        path: {found.path for file in files for found, _ in importers.get(file, ())} for path, files in members.items()
+    }
+    while left:
+        leaves = [path for path, imported in left.items() if imported.isdisjoint(left)]
+        if not leaves:
+            return True
+        for path in leaves:
+            del left[path]
+    return False
 
 
 def _edges(

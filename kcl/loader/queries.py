@@ -73,6 +73,8 @@ class LoadedImports:
 
     imported: Imported
     files: Files
+    has_circles: bool
+    """Whether some of them import one another."""
 
 
 PackageKey = tuple["Found", bool, Surroundings]

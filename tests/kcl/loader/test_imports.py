@@ -110,6 +110,19 @@ def test_packages_that_import_each_other_are_reported_at_every_import(
     assert [each.primary and each.primary.path for each in others] == [f"/w/{path}" for path in places.split()]
 
 
+def test_circles_of_imports_are_found_where_the_packages_were_loaded_before() -> None:
+    memo, request = Memo(), LoadRequest(files=("main.k",), work_dir="/w")
+    apart = {"/w/kcl.mod": "", "/w/a.k": "import b", "/w/b.k": "", "/w/main.k": "import a"}
+    circle = {**apart, "/w/b.k": "import a"}
+    through_main = {**apart, "/w/b.k": "import main"}
+    for files in (apart, circle, {**circle, "/w/main.k": "import b"}, through_main, {**through_main, "/w/main.k": ""}):
+        for main in (files["/w/main.k"], files["/w/main.k"] + "\nx = 1\n"):
+            disk = InMemoryFileSystem({**files, "/w/main.k": main})
+            found = load(request, disk, memo).diagnostics
+            assert found == load(request, disk).diagnostics
+            assert bool(found) == (files is not apart and main.startswith("import"))
+
+
 def test_a_file_may_import_a_folder_whose_files_import_another_one_of_its_own_folder() -> None:
     files = {"/w/main.k": "import a", "/w/a/x.k": "import b", "/w/a/z.k": "", "/w/b/y.k": "import a.z"}
     assert not _load({"/w/kcl.mod": "", **files}).diagnostics
