@@ -9,7 +9,7 @@ from typing import Any, Final
 from kcl.diagnostics import Code, KclError, error
 from kcl.evaluator.operations import type_name
 from kcl.evaluator.sizes import MOST_VALUES, expanded
-from kcl.evaluator.value import UNDEFINED, KDict, NumberMultiplier, SchemaInstance, Value, ValueFailure
+from kcl.evaluator.value import UNDEFINED, KDict, KList, NumberMultiplier, SchemaInstance, Value, ValueFailure
 from kcl.records import dataclass
 
 _DROPPED: Final = object()
@@ -83,21 +83,27 @@ class _Planner:
             return value.value
         return value if isinstance(value, str | int) else _DROPPED
 
-    def _count(self, items: int) -> None:
-        self._left -= items
-        if self._left < 0:
-            expanded(self._whole)
-            self._left = MOST_VALUES
+    def _count(self) -> None:
+        """To be called when more than a few values were planned."""
+        expanded(self._whole)
+        self._left = MOST_VALUES
+
+    # Most of what is planned are containers of two or three values, so what both do with each is written out.
 
     def _dict(self, value: Mapping[str, Value]) -> Any:
-        self._count(len(value))
-        show_hidden, omit_none = self._show_hidden, self._omit_none
-        if _AS_THEY_ARE.issuperset(map(type, value.values())) and not (omit_none and None in value.values()):
-            if show_hidden or not _may_hide("\n".join(value)):
+        self._left -= len(value)
+        if self._left < 0:
+            self._count()
+        omit_none, hides = self._omit_none, False
+        if not self._show_hidden:
+            names = "\n".join(value)
+            hides = names[:1] == "_" or "\n_" in names
+        if not hides and _AS_THEY_ARE.issuperset(map(type, value.values())):
+            if not (omit_none and None in value.values()):
                 return dict(value)
         result: dict[str, Any] = {}
         for key, item in value.items():
-            if item is UNDEFINED or (key[:1] == "_" and not show_hidden):
+            if item is UNDEFINED or (hides and key[:1] == "_"):
                 continue
             kind = type(item)
             if kind in _AS_THEY_ARE:
@@ -105,6 +111,8 @@ class _Planner:
                     result[key] = item
             elif kind in _CONFIGS:
                 result[key] = self._dict(item)
+            elif kind is KList and not self._omit_empty_lists:
+                result[key] = self._list(item)
             else:
                 planned = self.planned(item)
                 if planned is _DROPPED or (self._omit_empty_lists and isinstance(planned, list) and not planned):
@@ -113,7 +121,9 @@ class _Planner:
         return result
 
     def _list(self, value: Sequence[Value]) -> Any:
-        self._count(len(value))
+        self._left -= len(value)
+        if self._left < 0:
+            self._count()
         if _AS_THEY_ARE.issuperset(map(type, value)) and not (self._omit_none and None in value):
             return list(value)
         items = []
@@ -144,8 +154,3 @@ class _TellingPlanner(_Planner):
             if marked:
                 planned[_ROLES] = marked
         return planned
-
-
-def _may_hide(names: str) -> bool:
-    """Whether one of the names, a line each, begins like a private one."""
-    return names[:1] == "_" or "\n_" in names
