@@ -44,7 +44,7 @@ from workbench.project.rollout import ROLLOUT_FILE, read_rollout
 from workbench.project.roots import MODULE_FILE, PROJECT_FILE, STACK_FILE, find_root
 from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
-from workbench.project.yaml_file import is_named, mapping_at, place_of, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import is_named, mapping_at, place_of, read_mapping, refuse_empty, text_at, texts_at
 
 _MARKS = frozenset({PROJECT_FILE, STACK_FILE, MODULE_FILE})
 _NEVER_ENTERED = frozenset({".git", ".venv", "node_modules", "__pycache__", "vendor", ".kclvm", ".tox", ".mypy_cache"})
@@ -353,6 +353,7 @@ def _described(file: Path, findings: list[Finding]) -> tuple[Mapping[str, object
         return {}, {}
     try:
         content = read_mapping(file)
+        refuse_empty(content, file, f"name: {_spelled(file.parent.name)}")
         labels = mapping_at(content, "labels", file)
         return content, {str(key): str(value) for key, value in labels.items()}
     except ProjectError as error:

@@ -34,7 +34,7 @@ def read_masking(root: Path) -> SecretRules:
     if not is_named(path):
         return BUILT_IN
     content = read_mapping(path)
-    refuse_empty(content, path, "names")
+    refuse_empty(content, path, "names: []")
     only_keys(content, _KEYS, str(path))
     names = tuple(_glob(each, 2, path).lower() for each in _texts(content.get("names"), "names", path))
     paths = tuple(_path(each, path) for each in _texts(content.get("paths"), "paths", path))

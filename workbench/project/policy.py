@@ -123,7 +123,7 @@ def read_policies(root: Path, besides: Path | None = None) -> tuple[PolicyFile, 
 
 def _read(path: Path, *, is_foreign: bool) -> PolicyFile:
     content = read_mapping(path)
-    refuse_empty(content, path, "policies")
+    refuse_empty(content, path, "policies: []")
     only_keys(content, ("policies", "waivers"), str(path))
     policies = tuple(_policy(each, where, path) for each, where in _entries(content, "policies", path))
     names: set[str] = set()

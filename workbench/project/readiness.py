@@ -64,7 +64,7 @@ def read_readiness(root: Path) -> tuple[ReadinessRule, ...]:
     if not is_named(path):
         return ()
     content = read_mapping(path)
-    refuse_empty(content, path, "rules")
+    refuse_empty(content, path, "rules: []")
     only_keys(content, ("rules",), str(path))
     rules = content.get("rules")
     if rules is None:

@@ -37,10 +37,10 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     return mapping_of(text, path)
 
 
-def refuse_empty(content: Mapping[str, Any], path: Path, none: str) -> None:
-    """Raises `BrokenFile` for a file that says nothing, not even that there is nothing: it may have been cut off."""
+def refuse_empty(content: Mapping[str, Any], path: Path, least: str) -> None:
+    """Raises `BrokenFile` for a file that says nothing, not even the `least` it may say: it may have been cut off."""
     if not content:
-        hint = f"bring back what was there; `{none}: []` says that there are none"
+        hint = f"bring back what was there; `{least}` says that there is nothing else"
         raise BrokenFile("is empty, which may be what is left of it", where=str(path), hint=hint)
 
 

@@ -151,6 +151,8 @@ def test_without_clusters_yaml_everything_goes_to_the_current_context(tmp_path: 
 @pytest.mark.parametrize(
     ("file", "text", "message", "where"),
     [
+        ("pay/gateway/prod/stack.yaml", "", "is empty, which may be what is left of it", "prod/stack.yaml"),
+        ("pay/gateway/project.yaml", "# nothing\n", "is empty, which may be what is left of it", "project.yaml"),
         ("pay/gateway/prod/stack.yaml", "name: [", "is not valid YAML", "prod/stack.yaml:2:1"),
         ("pay/gateway/prod/stack.yaml", "- a\n", "needs a mapping", "prod/stack.yaml"),
         ("pay/gateway/prod/stack.yaml", "name: {a: 1}\n", "name needs to be text", "prod/stack.yaml"),
