@@ -59,6 +59,9 @@ class RecordKeeper(Protocol):
     async def secrets(self, namespace: str, labels: Mapping[str, str]) -> tuple[StoredSecret, ...]:
         """Returns all with these labels, in one request where they are few; none where there is no such namespace."""
 
+    async def labels(self, namespace: str, labels: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        """Returns all labels of each secret with these, however much is in the secrets."""
+
     async def create_secret(self, secret: StoredSecret) -> str:
         """Makes a secret and returns its version. Raises `Moved` where there is one, `NotThere` without namespace."""
 

@@ -37,9 +37,12 @@ class KubernetesRecords:
         )
 
     async def secrets(self, namespace: str, labels: Mapping[str, str]) -> tuple[StoredSecret, ...]:
-        selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
-        listing = await self._client.list(_SECRETS, namespace, labels=selector)
+        listing = await self._client.list(_SECRETS, namespace, labels=_selector(labels))
         return tuple(_secret(each) for each in listing.items)
+
+    async def labels(self, namespace: str, labels: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        listing = await self._client.list(_SECRETS, namespace, labels=_selector(labels), metadata_only=True)
+        return tuple(_texts(_mapping(each.get("metadata")).get("labels")) for each in listing.items)
 
     async def create_secret(self, secret: StoredSecret) -> str:
         made = await self._client.once("POST", _id("Secret", secret), _secret_body(secret), manager=MANAGER)
@@ -90,6 +93,10 @@ class KubernetesRecords:
             await self._client.once("POST", KubernetesId("v1", "Namespace", "", name), body, manager=MANAGER)
         except Moved:
             return  # it is there
+
+
+def _selector(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
 
 
 def _id(kind: str, named: StoredSecret | Lease) -> KubernetesId:

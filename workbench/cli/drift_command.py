@@ -113,10 +113,10 @@ def command(
         ctx.exit(apply_made(session, made, context.output, yes=yes, confirm=confirm, watch=watch, timeout=timeout))
     if every is not None:
         anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
-    looks = anyio.run(_look, session, stacks, given, clusters, context.output)
+    is_whole = not globs and not clusters and not is_broken
+    looks, gone = anyio.run(_look, session, stacks, given, clusters, context.output, is_whole)
     _print(context.output, looks, session, format_)
-    if not globs and not is_broken:
-        tell_taken_out(session, context.output)
+    tell_taken_out(gone, context.output)
     if is_broken or any(not each.is_certain for each in looks):
         ctx.exit(ExitCode.DIFF_FAILED)
     ctx.exit(ExitCode.DIFFERENT if any(each.has_drifted for each in looks) else ExitCode.OK)
@@ -142,12 +142,19 @@ def _chosen(session: Session, globs: tuple[str, ...]) -> tuple[Stack, ...]:
 
 
 async def _look(
-    session: Session, stacks: Sequence[Stack], given: CompileInputs, clusters: tuple[str, ...], output: Output
-) -> tuple[StackDrift, ...]:
+    session: Session,
+    stacks: Sequence[Stack],
+    given: CompileInputs,
+    clusters: tuple[str, ...],
+    output: Output,
+    is_whole: bool,
+) -> tuple[tuple[StackDrift, ...], tuple[str, ...]]:
+    """Returns what drifted, and, of a whole repository, what is said of stacks that it has no more."""
     from workbench.cli.progress import while_asking
 
     async with session, while_asking(session, output):
-        return await session.drift(stacks, given, clusters=clusters)
+        looks = await session.drift(stacks, given, clusters=clusters)
+        return looks, await session.taken_out() if is_whole else ()
 
 
 async def _keep_looking(

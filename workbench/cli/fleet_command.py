@@ -71,17 +71,20 @@ def command(
     stacks = session.choose(*globs) if globs else tuple(session.tree().stacks())
     if not stacks:
         raise click.UsageError(NO_STACKS)
-    entries = anyio.run(_look, session, stacks, inputs(options, settings), context.output)
+    is_whole = not globs and not is_broken
+    entries, gone = anyio.run(_look, session, stacks, inputs(options, settings), context.output, is_whole)
     _print(context.output, entries, format_, order, reverse, group or "", trouble)
-    if not globs and not is_broken:
-        tell_taken_out(session, context.output)
+    tell_taken_out(gone, context.output)
     looks = [each.look for each in entries]
     if is_broken or any(look is None or not look.is_certain for look in looks):
         ctx.exit(ExitCode.DIFF_FAILED)
     ctx.exit(ExitCode.OK if all(look is not None and look.is_well for look in looks) else ExitCode.DIFFERENT)
 
 
-async def _look(session: Session, stacks: Sequence[Stack], given: CompileInputs, output: Output) -> tuple[Entry, ...]:
+async def _look(
+    session: Session, stacks: Sequence[Stack], given: CompileInputs, output: Output, is_whole: bool
+) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """Returns what is known of the stacks, and, of a whole repository, what is said of those that it has no more."""
     from workbench.cli.progress import while_asking
     from workbench.present.fleet import Entry
     from workbench.project.owners import owners
@@ -91,8 +94,9 @@ async def _look(session: Session, stacks: Sequence[Stack], given: CompileInputs,
     watchlist = Watchlist(stacks, lambda: began)
     async with session, while_asking(session, output):
         await session.look_at(watchlist, given)
+        gone = await session.taken_out() if is_whole else ()
     known = owners(session.tree())
-    return tuple(Entry(each, known.get(each.path, ""), watchlist.looks.get(each.path)) for each in stacks)
+    return tuple(Entry(each, known.get(each.path, ""), watchlist.looks.get(each.path)) for each in stacks), gone
 
 
 def _print(

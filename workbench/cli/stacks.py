@@ -12,6 +12,8 @@ import click
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
@@ -210,11 +212,11 @@ def tell_findings(tree: KonfigTree, output: Output) -> bool:
     return any(each.is_error for each in findings)
 
 
-def tell_taken_out(session: Session, output: Output) -> None:
-    """Says which stacks are gone from a repository whose files are all understood, and left something."""
+def tell_taken_out(said: Iterable[str], output: Output) -> None:
+    """Says what stacks left that are gone from the repository, and where that is not known (`Session.taken_out`)."""
     from workbench.present.text import Span, Tone
 
-    for each in session.taken_out():
+    for each in said:
         output.talk(Span(f"{output.glyphs.finding} {each}", Tone.WARN))
 
 

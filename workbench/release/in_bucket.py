@@ -64,6 +64,9 @@ class BucketKeeper:
             raise _first(group) from None
         return tuple(found)
 
+    async def labels(self, namespace: str, labels: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        return tuple(each.labels for each in await self.secrets(namespace, labels))
+
     async def create_secret(self, secret: StoredSecret) -> str:
         return await self._objects.write(_key(secret), stored.secret(secret))
 

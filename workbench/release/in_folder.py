@@ -51,6 +51,9 @@ class FolderKeeper:
     async def secrets(self, namespace: str, labels: Mapping[str, str]) -> tuple[StoredSecret, ...]:
         return await self._on_disk(lambda: tuple(self._secrets(namespace, labels)))
 
+    async def labels(self, namespace: str, labels: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        return tuple(each.labels for each in await self.secrets(namespace, labels))
+
     async def create_secret(self, secret: StoredSecret) -> str:
         return await self._write(self._path(secret, _SECRET), stored.secret(secret), "")
 

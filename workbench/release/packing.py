@@ -20,7 +20,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from runtimes.base.documents import load_json
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.placement import label_value
 from workbench.engine.release import Release
-from workbench.project import StackPath
+from workbench.project import ProjectName, StackName, StackPath
 from workbench.release.contract import Entry
 from workbench.release.encoding import MOST_RECORD_BYTES, BrokenRecord, decode, encode, still_to_come
 
@@ -152,6 +152,20 @@ def pieces_of(secrets: Sequence[StoredSecret], revisions: frozenset[int], place:
 
 def repository_label(repository: str) -> str:
     return hashlib.sha256(repository.encode()).hexdigest()[:16]
+
+
+def stacks_of(labels: Iterable[Mapping[str, str]], repository: str) -> frozenset[StackPath]:
+    """Returns the stacks that records with these labels are of: one whose name a label can't hold by what it has."""
+    return frozenset(
+        StackPath(ProjectName(each[PROJECT]), StackName(each[STACK]))
+        for each in labels
+        if {PROJECT, STACK, REVISION} <= each.keys() and each.get(REPOSITORY) == repository_label(repository)
+    )
+
+
+def labelled(stack: StackPath) -> StackPath:
+    """Returns a stack by the names that the labels of its records have."""
+    return StackPath(ProjectName(label_value(stack.project)), StackName(label_value(stack.stack)))
 
 
 def _entry(secret: StoredSecret, by_name: Mapping[str, StoredSecret], place: Place) -> Entry | None:

@@ -35,7 +35,7 @@ from workbench.release.encoding import SALT_BYTES
 from workbench.release.history import Asked, History, disposable, merged, part_of, unused
 from workbench.release.lease import DEFAULT_TIMING, Timing
 from workbench.release.lock import Lock
-from workbench.release.packing import Place, stack_name
+from workbench.release.packing import REPOSITORY, Place, labelled, repository_label, stack_name, stacks_of
 from workbench.release.remote_records import RemoteRecords
 from workbench.release.store import ReleaseJournal, ReleaseStore
 from workbench.release.stored_rollouts import Claim
@@ -63,6 +63,17 @@ class Bucket:
 
     place: str
     open: Callable[[], RecordKeeper]
+
+
+@dataclass(frozen=True, slots=True)
+class Besides:
+    """The last releases of stacks that a repository has no more, by stack; None where it can't be read.
+
+    `silent` are the clusters of which that is not known, with the reason.
+    """
+
+    releases: Mapping[str, Release | None]
+    silent: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +264,37 @@ class Releases:
         if not self.repository:
             return ()
         return (self.bucket.place,) if self.bucket is not None else self._clusters(goes)
+
+    async def besides(self, clusters: Sequence[str], stacks: Iterable[StackPath]) -> Besides:
+        """Asks clusters for the last releases of stacks of this repository that are none of these."""
+        if self.bucket is not None or not self.repository or not self.namespace:
+            return Besides({}, {})
+        own, known = {REPOSITORY: repository_label(self.repository)}, frozenset(map(labelled, stacks))
+        had: dict[StackPath, list[str]] = {}
+        silent = dict.fromkeys(clusters, f"no answer within {_ELSEWHERE_SECONDS:.0f} s")
+
+        async def ask(cluster: str) -> None:
+            try:
+                runtime = await self.connect(cluster)
+                labels = await runtime.records.labels(self.namespace, own) if isinstance(runtime, Keeping) else ()
+            except RuntimeFailure as error:
+                silent[cluster] = error.message
+                return
+            del silent[cluster]
+            for each in stacks_of(labels, self.repository) - known:
+                had.setdefault(each, []).append(cluster)
+
+        with anyio.move_on_after(_ELSEWHERE_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for cluster in clusters:
+                    tasks.start_soon(ask, cluster)
+        found: dict[str, Release | None] = {}
+        for stack, places in sorted(had.items(), key=lambda each: str(each[0])):
+            try:
+                found[str(stack)] = (await self.read(ReleasePlaces(stack, tuple(sorted(places))))).latest
+            except ReleaseFailure:
+                found[str(stack)] = None
+        return Besides(found, silent)
 
     def _clusters(self, goes: ReleasePlaces) -> tuple[str, ...]:
         return goes.clusters if self.namespace and goes.has_objects else ()

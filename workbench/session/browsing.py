@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from workbench.project import (
     Impact,
@@ -16,7 +16,7 @@ from workbench.project import (
     affected,
 )
 from workbench.session.opened import Opened
-from workbench.words import counted
+from workbench.words import counted, few
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from workbench.engine.release import Release
     from workbench.release.history import History
     from workbench.trust import Want
+
+
+_STACKS_AT_ONCE: Final = 16
 
 
 class Browsing(Opened):
@@ -62,28 +65,49 @@ class Browsing(Opened):
             what = f"release {left.revision} of it has {counted(len(left.resources), 'resource')}"
             error.hint = f"{what}: bring its folder back, and take them away with wb destroy"
 
-    def taken_out(self) -> tuple[str, ...]:
+    async def taken_out(self) -> tuple[str, ...]:
         """Says of stacks that this repository has no more what they left, but for what another stack has by now.
 
-        Nobody else looks at it: what is asked about all stacks is asked about those that are there. Only what was
-        released from this machine is known.
+        Nobody else looks at it: what is asked about all stacks is asked about those that are there. Known is what was
+        released from this machine, and what the clusters of the repository have; those that do not say are named.
         """
+        stacks = [each.path for each in self.tree().stacks()]
+        found = await self._releases.besides([each.name for each in self.tree().clusters.clusters], stacks)
+        left = {**dict(self._store().besides(stacks)), **found.releases}
+        if any(each is not None and each.resources for each in left.values()):
+            elsewhere = await self._released_addresses()
+        else:
+            elsewhere = frozenset()
+        told = [
+            f"{stack} is no stack of this repository any more, and {said}"
+            for stack, release in sorted(left.items())
+            if (said := _left(release, elsewhere))
+        ]
+        for why in dict.fromkeys(found.silent.values()):
+            where = few([each for each, said in found.silent.items() if said == why], 5)
+            what = f"whether stacks that are gone from the repository left something in {where}"
+            told.append(f"{what} is not known: {why}")
+        return tuple(told)
+
+    async def _released_addresses(self) -> frozenset[Address]:
+        """Returns what the last releases of all stacks have, as far as they can be read."""
+        import anyio
+
         from workbench.engine.errors import ReleaseFailure
 
-        stacks = [each.path for each in self.tree().stacks()]
-        left = {name: each for name, each in self._store().besides(stacks) if each is None or each.resources}
-        if not left:
-            return ()
-        elsewhere: set[Address] = set()
-        for each in stacks:
-            with suppress(ReleaseFailure):
-                latest = self._store().latest(each)
-                elsewhere |= latest.resources.keys() if latest is not None else set()
-        return tuple(
-            f"{stack} is no stack of this repository any more, and {said}"
-            for stack, release in left.items()
-            if (said := _left(release, elsewhere))
-        )
+        found: set[Address] = set()
+        limiter = anyio.CapacityLimiter(_STACKS_AT_ONCE)
+
+        async def read(stack: Stack) -> None:
+            async with limiter:
+                with suppress(ReleaseFailure):
+                    latest = (await self.history(stack)).latest
+                    found.update(latest.resources if latest is not None else ())
+
+        async with anyio.create_task_group() as tasks:
+            for each in self.tree().stacks():
+                tasks.start_soon(read, each)
+        return frozenset(found)
 
     def take_over(self, former: Path) -> tuple[str, ...]:
         """Gives releases and Terraform states of a checkout that was moved here to this one; returns the stacks.

@@ -307,3 +307,24 @@ def allow(fleet: Machines, rules: list[dict[str, object]], namespace: str) -> No
         "subjects": [{"kind": "User", "name": "deployer", "apiGroup": "rbac.authorization.k8s.io"}],
     }
     api.create("rolebindings.rbac.authorization.k8s.io", namespace, binding)
+
+
+async def test_what_a_stack_left_in_a_cluster_that_is_gone_from_the_repository_is_said_on_any_machine(
+    fleet: Machines,
+) -> None:
+    """Whoever looks after all stacks looks at those that are there; that one was taken out is known where it was."""
+    ann, ben = fleet.session("ann"), fleet.session("ben")
+    await released(ann, ann.select("web/prod"))
+    assert await ben.taken_out() == ()
+    fleet.edit("ben", "web/project.yaml", "name: web", "name: shop")
+    moved = fleet.session("ben")
+    (said,) = await moved.taken_out()
+    assert said.startswith("web/prod is no stack of this repository any more, and its release 1 left "), said
+    assert "resources: bring its folder back" in said
+    blind = fleet.session("ben", user="deployer")
+    (unknown,) = await blind.taken_out()
+    what = "whether stacks that are gone from the repository left something in hz, sh is not known: "
+    assert unknown.startswith(what), unknown
+    gone = await ann.plan_destroy(ann.select("web/prod"))
+    assert isinstance((await apply(ann, gone))[-1], ApplyFinished)
+    assert await moved.taken_out() == (), "brought back, and taken away by another"
