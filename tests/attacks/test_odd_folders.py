@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_looked_into_is_said(open_folder: Path, closed: 
     """There may be stacks in it: a list without it is not all there is."""
     for name in ("web/project.yaml", "web/dev/stack.yaml", "web/pre/stack.yaml", "docs/deeper/notes", "kcl.mod"):
         (open_folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (open_folder / name).write_text("")
+        (open_folder / name).write_text("labels: {a: b}\n" if name.endswith(".yaml") else "")
     (open_folder / closed).chmod(0)
     is_root = os.geteuid() == 0
     if is_root:  # who may look everywhere

@@ -233,7 +233,7 @@ TAKE_OPTIONS = (
     *("config get", "config diff"),
     *("policy", "run", "rollback", "release diff", "rollout start", "rollout resume", "rollout rollback"),
 )
-WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
+WRONG = ("config diff", "release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
 """Those that have nothing to do here and say so, or whose code tells of the cluster."""
 
 
