@@ -10,102 +10,20 @@ Shapes that are worth knowing before reading code that walks the tree:
 * Dotted configuration keys are already nested here: `{a.b.c = 1}` is `{a: {b: {c = 1}}}`, whose
   inner `Config` nodes say `written=False`. Everything else keeps the form of the source.
 * Closed families (`Expr`, `Stmt`, `Type`, `ListItem`, `ConfigItem`) are unions at the end of the
-  module, for `match` with `assert_never`.
+  module, for `match` with `assert_never`. What stands in nodes by its text is a member of one of `symbols`.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from kcl.records import dataclass, field, fields
-
-# --------------------------------------------------------------------------------------
-# Small closed sets
-
-
-class UnaryOp(StrEnum):
-    PLUS = "+"
-    MINUS = "-"
-    INVERT = "~"
-    NOT = "not"
-
-
-class BinaryOp(StrEnum):
-    """Operators with two operands that do not chain; `and` and `or` evaluate their right side lazily."""
-
-    ADD = "+"
-    SUB = "-"
-    MUL = "*"
-    DIV = "/"
-    FLOOR_DIV = "//"
-    MOD = "%"
-    POW = "**"
-    LSHIFT = "<<"
-    RSHIFT = ">>"
-    BIT_OR = "|"
-    BIT_XOR = "^"
-    BIT_AND = "&"
-    AND = "and"
-    OR = "or"
-
-
-class CompareOp(StrEnum):
-    EQ = "=="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    IN = "in"
-    NOT_IN = "not in"
-    IS = "is"
-    IS_NOT = "is not"
-
-
-class AugOp(StrEnum):
-    ADD = "+="
-    SUB = "-="
-    MUL = "*="
-    DIV = "/="
-    FLOOR_DIV = "//="
-    MOD = "%="
-    POW = "**="
-    LSHIFT = "<<="
-    RSHIFT = ">>="
-    BIT_OR = "|="
-    BIT_XOR = "^="
-    BIT_AND = "&="
-
-
-class ConfigOp(StrEnum):
-    """How a configuration entry meets what is already there."""
-
-    UNION = ":"
-    OVERRIDE = "="
-    INSERT = "+="
-
-
-class QuantifierOp(StrEnum):
-    ALL = "all"
-    ANY = "any"
-    MAP = "map"
-    FILTER = "filter"
-
-
-class ConstantKind(StrEnum):
-    TRUE = "True"
-    FALSE = "False"
-    NONE = "None"
-    UNDEFINED = "Undefined"
-
-
-class BasicTypeName(StrEnum):
-    ANY = "any"
-    BOOL = "bool"
-    INT = "int"
-    FLOAT = "float"
-    STR = "str"
-
+from kcl.syntax.symbols import AugOp as AugOp
+from kcl.syntax.symbols import BasicTypeName as BasicTypeName
+from kcl.syntax.symbols import BinaryOp as BinaryOp
+from kcl.syntax.symbols import CompareOp as CompareOp
+from kcl.syntax.symbols import ConfigOp as ConfigOp
+from kcl.syntax.symbols import ConstantKind as ConstantKind
+from kcl.syntax.symbols import QuantifierOp as QuantifierOp
+from kcl.syntax.symbols import UnaryOp as UnaryOp
 
 # --------------------------------------------------------------------------------------
 # Base

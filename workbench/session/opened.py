@@ -177,7 +177,7 @@ class Opened:
         return self._connections.described()
 
     def clusters_led_elsewhere(self) -> tuple[str, ...]:
-        """Says which clusters this session goes to that clusters.yaml or the kubeconfig has lead elsewhere by now."""
+        """Says of clusters that are connected where clusters.yaml or the kubeconfig lead elsewhere by now."""
         return self._connections.led_elsewhere()
 
     def audit(self) -> AuditTrail:

@@ -6,7 +6,6 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.css.model import RuleSet
 from textual.filter import LineFilter
 from textual.widget import Widget
 
@@ -16,9 +15,6 @@ from workbench.present.text import Line, Span, Tone, shortened
 
 ASCII_CLASS = "-ascii"
 """An app that has this class shows nothing outside of ASCII."""
-
-RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]  # Textual's says the same, in Python
-"""Textual looks up every rule that there is, in a set, for each tone of each widget whose styles may have changed."""
 
 _LOOKS = {
     Tone.STRONG: "text-style: bold;",
