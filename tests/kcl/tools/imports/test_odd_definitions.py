@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.kcl.conformance import corpus
 from tests.kcl.tools.imports.importing import K8S, imported, ours, theirs
 
 _TEXT = {"type": "string"}
@@ -32,7 +33,8 @@ def _problems(folder: Path, package: str = "models") -> list[str]:
 
 
 def _models(folder: Path, *documents: Any) -> str:
-    """The text of what is made of definitions, which both compilers must take."""
+    """The text of what is made of definitions, which both compilers must take: they import the published k8s."""
+    corpus("kcl-modules")
     ran = imported(folder, "-m", "crd", "-", text=yaml.safe_dump_all(documents))
     assert ran.status == 0, ran.err
     assert _problems(folder) == []
