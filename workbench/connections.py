@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     # a session that only lists stacks must not pay for the engine below these
     import asyncio
 
-    from runtimes.base import ClusterIdentity, LiveOperations, RecordKeeper, Runtime, RuntimeFailure
+    from runtimes.base import ClusterIdentity, LiveOperations, Runtime, RuntimeFailure
+    from workbench.release.in_bucket import BucketKeeper
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
 """Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
@@ -38,7 +39,7 @@ class Connections:
         self.may_compare = False
         """Whether an untrusted repository's objects may be compared with live ones, because the user asked for it."""
         self.open: dict[str, Runtime] = {}
-        self._bucket: RecordKeeper | None = None
+        self._bucket: BucketKeeper | None = None
         self._loaded: threading.Event | None = None
         """Set once the client is imported; None where nobody imports it ahead."""
         self._preparing: set[asyncio.Task[None]] = set()
@@ -110,7 +111,7 @@ class Connections:
                 await made.close()  # somebody else was faster
         return self.open[cluster]
 
-    def bucket(self) -> RecordKeeper:
+    def bucket(self) -> BucketKeeper:
         """Returns the bucket that the user names for releases; raises `Misconfigured` as `runtime` does."""
         url = self._settings.releases_bucket
         assert url is not None, "who asks has looked"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
     from workbench.engine.drift import Adoption, StackDrift
+    from workbench.engine.fleet import TakenOut
     from workbench.engine.plan import Plan
     from workbench.project import Stack
     from workbench.session import Session
@@ -115,7 +116,7 @@ def command(
         anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
     is_whole = not globs and not clusters and not is_broken
     looks, gone = anyio.run(_look, session, stacks, given, clusters, context.output, is_whole)
-    _print(context.output, looks, session, format_)
+    _print(context.output, looks, session, format_, gone)
     tell_taken_out(gone, context.output)
     if is_broken or any(not each.is_certain for each in looks):
         ctx.exit(ExitCode.DIFF_FAILED)
@@ -148,13 +149,13 @@ async def _look(
     clusters: tuple[str, ...],
     output: Output,
     is_whole: bool,
-) -> tuple[tuple[StackDrift, ...], tuple[str, ...]]:
+) -> tuple[tuple[StackDrift, ...], TakenOut | None]:
     """Returns what drifted, and, of a whole repository, what is said of stacks that it has no more."""
     from workbench.cli.progress import while_asking
 
     async with session, while_asking(session, output):
         looks = await session.drift(stacks, given, clusters=clusters)
-        return looks, await session.taken_out() if is_whole else ()
+        return looks, await session.taken_out() if is_whole else None
 
 
 async def _keep_looking(
@@ -186,7 +187,9 @@ async def _keep_looking(
             before, known = after, remembered(known.values(), after)
 
 
-def _print(output: Output, looks: Sequence[StackDrift], session: Session, format_: str) -> None:
+def _print(
+    output: Output, looks: Sequence[StackDrift], session: Session, format_: str, gone: TakenOut | None = None
+) -> None:
     from workbench.present import drift
 
     now, root = datetime.now(UTC), session.root
@@ -196,10 +199,10 @@ def _print(output: Output, looks: Sequence[StackDrift], session: Session, format
         output.data(drift_report.markdown(looks, session.tree().all_findings(), root, now))
         return
     if format_ == "json":
-        output.json(drift.document(looks, root, now))
+        output.json(drift.document(looks, root, now, gone))
         return
     if format_ == "yaml":
-        output.yaml(drift.document(looks, root, now))
+        output.yaml(drift.document(looks, root, now, gone))
         return
     said: set[tuple[str, ...]] = set()
     for look in looks:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
+    from workbench.engine.fleet import TakenOut
     from workbench.present.fleet import Entry
     from workbench.present.rows import Row
     from workbench.project import Stack
@@ -73,7 +74,7 @@ def command(
         raise click.UsageError(NO_STACKS)
     is_whole = not globs and not is_broken
     entries, gone = anyio.run(_look, session, stacks, inputs(options, settings), context.output, is_whole)
-    _print(context.output, entries, format_, order, reverse, group or "", trouble)
+    _print(context.output, entries, gone, format_, order, reverse, group or "", trouble)
     tell_taken_out(gone, context.output)
     looks = [each.look for each in entries]
     if is_broken or any(look is None or not look.is_certain for look in looks):
@@ -83,7 +84,7 @@ def command(
 
 async def _look(
     session: Session, stacks: Sequence[Stack], given: CompileInputs, output: Output, is_whole: bool
-) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+) -> tuple[tuple[Entry, ...], TakenOut | None]:
     """Returns what is known of the stacks, and, of a whole repository, what is said of those that it has no more."""
     from workbench.cli.progress import while_asking
     from workbench.present.fleet import Entry
@@ -94,20 +95,27 @@ async def _look(
     watchlist = Watchlist(stacks, lambda: began)
     async with session, while_asking(session, output):
         await session.look_at(watchlist, given)
-        gone = await session.taken_out() if is_whole else ()
+        gone = await session.taken_out() if is_whole else None
     known = owners(session.tree())
     return tuple(Entry(each, known.get(each.path, ""), watchlist.looks.get(each.path)) for each in stacks), gone
 
 
 def _print(
-    output: Output, entries: Sequence[Entry], format_: str, order: str, reverse: bool, group: str, trouble: bool
+    output: Output,
+    entries: Sequence[Entry],
+    gone: TakenOut | None,
+    format_: str,
+    order: str,
+    reverse: bool,
+    group: str,
+    trouble: bool,
 ) -> None:
     from workbench.present import fleet
     from workbench.present.text import line
 
     now, glyphs = datetime.now(UTC), output.glyphs
     if format_ != "table":
-        document = fleet.document(entries, now)
+        document = fleet.document(entries, now, gone)
         (output.json if format_ == "json" else output.yaml)(document)
         return
     rows = fleet.rows(entries, glyphs, now, order=order, is_reversed=reverse, group=group, only_trouble=trouble)

@@ -12,11 +12,10 @@ import click
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from workbench.cli.context import Context
     from workbench.cli.output import Output
     from workbench.engine.compiled import CompileInputs
+    from workbench.engine.fleet import TakenOut
     from workbench.project import KonfigTree, Stack
     from workbench.session import Session
 
@@ -212,12 +211,12 @@ def tell_findings(tree: KonfigTree, output: Output) -> bool:
     return any(each.is_error for each in findings)
 
 
-def tell_taken_out(said: Iterable[str], output: Output) -> None:
+def tell_taken_out(found: TakenOut | None, output: Output) -> None:
     """Says what stacks left that are gone from the repository, and where that is not known (`Session.taken_out`)."""
-    from workbench.present.text import Span, Tone
+    from workbench.present import fleet
 
-    for each in said:
-        output.talk(Span(f"{output.glyphs.finding} {each}", Tone.WARN))
+    for each in fleet.taken_out_lines(found, output.glyphs):
+        output.talk(each)
 
 
 def at_one_look(function: Command) -> Command:

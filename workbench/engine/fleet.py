@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 
-from kcl.records import dataclass
+from kcl.records import dataclass, field
 from runtimes.base import Status
 from workbench.engine.compiled import CompileFailed
 from workbench.engine.drift import StackDrift
@@ -147,6 +148,27 @@ class StackLook:
 
 
 Looks = Mapping[StackPath, StackLook]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """Stacks that the repository has no more: nobody looks at them who looks at all stacks.
+
+    `left` says by stack what of it is still there; `unknown` says what could not be found out.
+    """
+
+    left: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    unknown: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.left or self.unknown)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        return (
+            *(f"{each} is no stack of this repository any more, and {what}" for each, what in self.left.items()),
+            *self.unknown,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 from runtimes.base import RuntimeFailure, format_path
 from workbench.engine.drift import Adoption, Drifted, DriftNews, StackDrift
-from workbench.present import clusters, diff, documents, errors, reconcile, value_changes
+from workbench.engine.fleet import TakenOut
+from workbench.present import clusters, diff, documents, errors, fleet, reconcile, value_changes
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
@@ -94,8 +95,11 @@ def left_to_others(looks: Iterable[StackDrift]) -> str:
     return f"{counted(count, 'field')} not as configured, left to others by `ignore` (wb diff STACK)"
 
 
-def document(looks: Sequence[StackDrift], root: Path, at: datetime) -> dict[str, Any]:
-    """`status` is `different`, `unknown` or `same`, as that of a diff; each stack has its own."""
+def document(looks: Sequence[StackDrift], root: Path, at: datetime, gone: TakenOut | None = None) -> dict[str, Any]:
+    """`status` is `different`, `unknown` or `same`, as that of a diff; each stack has its own.
+
+    Stacks that the repository has no more are in `takenOut`, where it was asked, and change no `status`.
+    """
     status = "same"
     if any(not each.is_certain for each in looks):
         status = "unknown"
@@ -107,6 +111,7 @@ def document(looks: Sequence[StackDrift], root: Path, at: datetime) -> dict[str,
         "status": status,
         "lookedAt": f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "stacks": [_stack(each, root) for each in looks],
+        **({"takenOut": fleet.taken_out(gone)} if gone is not None else {}),
     }
 
 

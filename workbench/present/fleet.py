@@ -16,7 +16,7 @@ from kcl.records import dataclass
 from runtimes.base import RuntimeFailure, format_path
 from workbench.engine.compiled import CompileFailed
 from workbench.engine.drift import Drifted
-from workbench.engine.fleet import Drifting, Silence, StackLook, Standing, Sync, silences
+from workbench.engine.fleet import Drifting, Silence, StackLook, Standing, Sync, TakenOut, silences
 from workbench.engine.release import Phase, Release
 from workbench.present import documents, durations, reconcile
 from workbench.present.glyphs import ASCII, Glyphs
@@ -361,8 +361,21 @@ def _silence_line(each: Silence, unseen: int, glyphs: Glyphs, now: datetime) -> 
     )
 
 
-def document(entries: Sequence[Entry], at: datetime) -> dict[str, Any]:
-    """`status` is `unknown` where something could not be told, `trouble` where something is not as it should be, `ok`
+def taken_out_lines(found: TakenOut | None, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields a line for each stack that is gone from the repository and left something, and for what is not known."""
+    for each in found.said if found is not None else ():
+        yield line(Span(f"{glyphs.finding} {each}", Tone.WARN))
+
+
+def taken_out(found: TakenOut) -> dict[str, Any]:
+    left = [{"stack": stack, "message": said} for stack, said in found.left.items()]
+    return {"left": left, "unknown": list(found.unknown)}
+
+
+def document(entries: Sequence[Entry], at: datetime, gone: TakenOut | None = None) -> dict[str, Any]:
+    """Stacks that the repository has no more are in `takenOut`, where it was asked, and change no `status`.
+
+    `status` is `unknown` where something could not be told, `trouble` where something is not as it should be, `ok`
     where everything is well."""
     looks = [each.look for each in entries]
     status = "ok"
@@ -380,6 +393,7 @@ def document(entries: Sequence[Entry], at: datetime) -> dict[str, Any]:
             {"place": each.place, "message": each.message, "stacks": [str(path) for path in each.stacks]}
             for each in silences(look for look in looks if look is not None)
         ],
+        **({"takenOut": taken_out(gone)} if gone is not None else {}),
     }
 
 

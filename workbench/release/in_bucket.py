@@ -21,6 +21,7 @@ from runtimes.base import Lease, NotThere, RuntimeFailure, StoredSecret
 from workbench.bucket_url import BucketUrl
 from workbench.release import stored
 from workbench.release.objects import MOST_BYTES, Objects
+from workbench.release.packing import STACK_NAMES
 
 _SECRET, _LEASE = ".json", ".lease"
 _NAME = re.compile(r"[a-z0-9.-]{1,300}")
@@ -43,6 +44,10 @@ class BucketKeeper:
 
     def rights(self, namespace: str) -> str:
         return "it takes the rights to list the bucket, and to read, write and delete objects below that prefix"
+
+    async def namespaces(self) -> tuple[str, ...]:
+        """Returns those of all stacks that have anything there, of whatever repository."""
+        return await self._objects.folders(STACK_NAMES)
 
     async def secrets(self, namespace: str, labels: Mapping[str, str]) -> tuple[StoredSecret, ...]:
         found: list[StoredSecret] = []

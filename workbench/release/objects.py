@@ -80,6 +80,13 @@ class Objects:
             raise self._no_store()
         return [each for each in found if each.key.rpartition("/")[0] == folder]
 
+    async def folders(self, prefix: str) -> tuple[str, ...]:
+        """Returns the names of the folders directly below the prefix of the URL that begin so."""
+        found = await to_thread.run_sync(self._folders)
+        if not found and await self.read(f"{prefix}nothing-{secrets.token_hex(8)}") is not None:
+            raise self._no_store()
+        return tuple(each for each in found if each.startswith(prefix))
+
     async def read(self, key: str) -> tuple[bytes, str] | None:
         """Returns content and version, None if there is none. What is too large is cut off after `MOST_BYTES` + 1."""
         return await to_thread.run_sync(self._read, key)
@@ -135,6 +142,15 @@ class Objects:
         except Exception as error:
             raise self._failure(error) from None
         return found
+
+    def _folders(self) -> builtins.list[str]:
+        store = self._opened()
+        from obstore import list_with_delimiter
+
+        try:
+            return [str(each).rstrip("/") for each in list_with_delimiter(store)["common_prefixes"]]
+        except Exception as error:
+            raise self._failure(error) from None
 
     def _read(self, key: str) -> tuple[bytes, str] | None:
         store = self._opened()

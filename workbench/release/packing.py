@@ -43,6 +43,8 @@ REPOSITORY: Final = "releases.workbench.konfig.io/repository"
 PART: Final = "releases.workbench.konfig.io/part"
 """`whole`, `cluster` for what one cluster has of a release, or `piece`."""
 
+STACK_NAMES: Final = "wb-release-"
+"""What the names begin with that `stack_name` gives."""
 PIECE_BYTES: Final = 700_000  # as base64 a request stays below 1 MiB, which some servers in between refuse beyond
 MOST_PIECES: Final = 64
 _FORMAT = 1
@@ -72,7 +74,7 @@ def stack_name(stack: StackPath, repository: str = "") -> str:
     """Returns a name for what is kept of a stack that no other stack, of that repository, has."""
     digest = hashlib.sha256("\0".join((stack.project, stack.stack, repository)).encode()).hexdigest()[:12]
     readable = re.sub(r"[^a-z0-9]+", "-", f"{stack.project}-{stack.stack}".lower()).strip("-")[:80].strip("-")
-    return f"wb-release-{readable or 'x'}-{digest}"
+    return f"{STACK_NAMES}{readable or 'x'}-{digest}"
 
 
 def pack(release: Release, place: Place, *, home: str = "", version: str = "") -> tuple[StoredSecret, ...]:

@@ -16,13 +16,21 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.from_thread
 
 from kcl.records import dataclass, replace
-from runtimes.base import ClusterIdentity, Forbidden, Keeping, RecordKeeper, Runtime, RuntimeFailure, Unreachable
+from runtimes.base import (
+    ClusterIdentity,
+    Forbidden,
+    Keeping,
+    Misconfigured,
+    Runtime,
+    RuntimeFailure,
+    Unreachable,
+)
 from workbench.engine.changes import Problem
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event, StepStarted
@@ -39,6 +47,9 @@ from workbench.release.packing import REPOSITORY, Place, labelled, repository_la
 from workbench.release.remote_records import RemoteRecords
 from workbench.release.store import ReleaseJournal, ReleaseStore
 from workbench.release.stored_rollouts import Claim
+
+if TYPE_CHECKING:
+    from workbench.release.in_bucket import BucketKeeper
 
 _RENEWAL_SECONDS = 10.0
 _ELSEWHERE_SECONDS = 10.0
@@ -62,14 +73,14 @@ class Bucket:
     """A bucket that keeps the releases of all stacks. `open` raises `RuntimeFailure`."""
 
     place: str
-    open: Callable[[], RecordKeeper]
+    open: Callable[[], BucketKeeper]
 
 
 @dataclass(frozen=True, slots=True)
 class Besides:
     """The last releases of stacks that a repository has no more, by stack; None where it can't be read.
 
-    `silent` are the clusters of which that is not known, with the reason.
+    `silent` are the clusters of which that is not known, or the bucket, with the reason.
     """
 
     releases: Mapping[str, Release | None]
@@ -266,35 +277,69 @@ class Releases:
         return (self.bucket.place,) if self.bucket is not None else self._clusters(goes)
 
     async def besides(self, clusters: Sequence[str], stacks: Iterable[StackPath]) -> Besides:
-        """Asks clusters for the last releases of stacks of this repository that are none of these."""
-        if self.bucket is not None or not self.repository or not self.namespace:
+        """Asks clusters, or the bucket, for the last releases of stacks of this repository that are none of these."""
+        if not self.repository or not (self.bucket or self.namespace):
             return Besides({}, {})
-        own, known = {REPOSITORY: repository_label(self.repository)}, frozenset(map(labelled, stacks))
+        stacks = tuple(stacks)
+        known = frozenset(map(labelled, stacks))
         had: dict[StackPath, list[str]] = {}
-        silent = dict.fromkeys(clusters, f"no answer within {_ELSEWHERE_SECONDS:.0f} s")
+        places = clusters if self.bucket is None else (self.bucket.place,)
+        silent = dict.fromkeys(places, f"no answer within {_ELSEWHERE_SECONDS:.0f} s")
 
-        async def ask(cluster: str) -> None:
+        async def ask(place: str) -> None:
             try:
-                runtime = await self.connect(cluster)
-                labels = await runtime.records.labels(self.namespace, own) if isinstance(runtime, Keeping) else ()
+                labels = await (self._labels_in(place) if self.bucket is None else self._labels_besides(stacks))
             except RuntimeFailure as error:
-                silent[cluster] = error.message
+                silent[place] = error.message
                 return
-            del silent[cluster]
+            del silent[place]
             for each in stacks_of(labels, self.repository) - known:
-                had.setdefault(each, []).append(cluster)
+                had.setdefault(each, []).append(place)
 
         with anyio.move_on_after(_ELSEWHERE_SECONDS):
             async with anyio.create_task_group() as tasks:
-                for cluster in clusters:
-                    tasks.start_soon(ask, cluster)
+                for place in places:
+                    tasks.start_soon(ask, place)
         found: dict[str, Release | None] = {}
-        for stack, places in sorted(had.items(), key=lambda each: str(each[0])):
+        for stack, where in sorted(had.items(), key=lambda each: str(each[0])):
+            goes = ReleasePlaces(stack, tuple(sorted(where)) if self.bucket is None else ())
             try:
-                found[str(stack)] = (await self.read(ReleasePlaces(stack, tuple(sorted(places))))).latest
+                found[str(stack)] = (await self.read(goes)).latest
             except ReleaseFailure:
                 found[str(stack)] = None
         return Besides(found, silent)
+
+    async def _labels_in(self, cluster: str) -> Sequence[Mapping[str, str]]:
+        """Returns the labels of all records of this repository there."""
+        runtime = await self.connect(cluster)
+        if not isinstance(runtime, Keeping):
+            return ()
+        return await runtime.records.labels(self.namespace, {REPOSITORY: repository_label(self.repository)})
+
+    async def _labels_besides(self, stacks: Iterable[StackPath]) -> Sequence[Mapping[str, str]]:
+        """Returns the labels of the records of this repository in the bucket, but for those of these stacks."""
+        assert self.bucket is not None
+        keeper, found, failures = self.bucket.open(), list[Mapping[str, str]](), list[RuntimeFailure]()
+        own = {REPOSITORY: repository_label(self.repository)}
+
+        async def read(namespace: str) -> None:
+            try:
+                there = await keeper.secrets(namespace, own)
+            except RuntimeFailure as error:
+                failures.append(error)
+                return
+            readable = [each.labels for each in there if not each.unreadable]
+            found.extend(readable)
+            if there and not readable:
+                failures.append(Misconfigured(f"{keeper.within(namespace)}: {there[0].unreadable}"))
+
+        others = frozenset(await keeper.namespaces()) - frozenset(map(stack_name, stacks))
+        async with anyio.create_task_group() as tasks:
+            for each in sorted(others):
+                tasks.start_soon(read, each)
+        if failures:
+            raise failures[0]
+        return found
 
     def _clusters(self, goes: ReleasePlaces) -> tuple[str, ...]:
         return goes.clusters if self.namespace and goes.has_objects else ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from workbench.project import (
     Impact,
+    KonfigTree,
     ProjectError,
     Stack,
     StackPath,
@@ -21,6 +22,7 @@ from workbench.words import counted, few
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import Address
+    from workbench.engine.fleet import TakenOut
     from workbench.engine.release import Release
     from workbench.release.history import History
     from workbench.trust import Want
@@ -65,31 +67,35 @@ class Browsing(Opened):
             what = f"release {left.revision} of it has {counted(len(left.resources), 'resource')}"
             error.hint = f"{what}: bring its folder back, and take them away with wb destroy"
 
-    async def taken_out(self) -> tuple[str, ...]:
-        """Says of stacks that this repository has no more what they left, but for what another stack has by now.
+    async def taken_out(self, tree: KonfigTree | None = None) -> TakenOut:
+        """Returns what stacks left that this repository has no more, but for what another stack has by now.
 
         Nobody else looks at it: what is asked about all stacks is asked about those that are there. Known is what was
-        released from this machine, and what the clusters of the repository have; those that do not say are named.
+        released from this machine, and what the clusters of the repository have, or the bucket; those that do not say
+        are named.
         """
-        stacks = [each.path for each in self.tree().stacks()]
-        found = await self._releases.besides([each.name for each in self.tree().clusters.clusters], stacks)
-        left = {**dict(self._store().besides(stacks)), **found.releases}
-        if any(each is not None and each.resources for each in left.values()):
-            elsewhere = await self._released_addresses()
+        import anyio
+
+        from workbench.engine.fleet import TakenOut
+
+        tree = tree or self.tree()
+        stacks = [each.path for each in tree.stacks()]
+        found = await self._releases.besides([each.name for each in tree.clusters.clusters], stacks)
+        local = await anyio.to_thread.run_sync(lambda: dict(self._store().besides(stacks)))
+        last = {**local, **found.releases}
+        if any(each is not None and each.resources for each in last.values()):
+            elsewhere = await self._released_addresses(tree)
         else:
             elsewhere = frozenset()
-        told = [
-            f"{stack} is no stack of this repository any more, and {said}"
-            for stack, release in sorted(left.items())
-            if (said := _left(release, elsewhere))
-        ]
+        left = {stack: said for stack, release in sorted(last.items()) if (said := _left(release, elsewhere))}
+        unknown: list[str] = []
         for why in dict.fromkeys(found.silent.values()):
             where = few([each for each, said in found.silent.items() if said == why], 5)
             what = f"whether stacks that are gone from the repository left something in {where}"
-            told.append(f"{what} is not known: {why}")
-        return tuple(told)
+            unknown.append(f"{what} is not known: {why}")
+        return TakenOut(left, tuple(unknown))
 
-    async def _released_addresses(self) -> frozenset[Address]:
+    async def _released_addresses(self, tree: KonfigTree) -> frozenset[Address]:
         """Returns what the last releases of all stacks have, as far as they can be read."""
         import anyio
 
@@ -105,7 +111,7 @@ class Browsing(Opened):
                     found.update(latest.resources if latest is not None else ())
 
         async with anyio.create_task_group() as tasks:
-            for each in self.tree().stacks():
+            for each in tree.stacks():
                 tasks.start_soon(read, each)
         return frozenset(found)
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
     from workbench.engine.drift import StackDrift
-    from workbench.engine.fleet import StackLook
+    from workbench.engine.fleet import StackLook, TakenOut
     from workbench.engine.release import Release
     from workbench.engine.whatif import WhatIf
     from workbench.session import Session
@@ -442,6 +442,17 @@ class WorkbenchApp(WithNames, App[int]):
         """As `take_look`, of a look for drift alone."""
         if state := self.states.get(look.stack):
             state.drift = look
+
+    async def taken_out(self) -> TakenOut:
+        """Returns what stacks left that are gone from the repository. Whatever keeps it from being known is said."""
+        from workbench.engine.fleet import TakenOut
+
+        try:
+            return await self.session.taken_out(self.konfig)
+        except Exception as error:
+            known = error if isinstance(error, RuntimeFailure | WorkbenchError) else errors.Bug(error)
+            said = f"whether stacks that are gone from the repository left something is not known: {known}"
+            return TakenOut(unknown=(said,))
 
     def forget_comparisons(self, state: StackState) -> None:
         """What was compared is of files or objects that are others now."""

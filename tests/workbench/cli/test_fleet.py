@@ -41,6 +41,11 @@ async def test_all_is_well_only_where_everything_was_seen_to_be(released: Place)
         ("web/dev", "ready", "same", "none"),
         ("web/prod", "ready", "same", "none"),
     ]
+    assert document["takenOut"] == {"left": [], "unknown": []}
+    (released.root / "web/dev/stack.yaml").unlink()
+    for verb in ("fleet", "drift"):
+        gone = (await released(verb, "-o", "json")).json()["takenOut"]
+        assert [each["stack"] for each in gone["left"]] == ["web/dev"] and gone["unknown"] == []
 
 
 async def test_each_stack_in_trouble_says_why_and_the_worst_comes_first(released: Place) -> None:

@@ -255,6 +255,20 @@ async def test_another_repository_with_the_same_names_is_told_and_nothing_of_it_
     assert plan.prior == 0 and any("another repository (git.example.org/shop/config" in each for each in plan.warnings)
 
 
+async def test_what_a_stack_left_that_is_gone_from_the_repository_is_told_by_the_bucket(shop: Shop) -> None:
+    """Its clusters know nothing of it, and neither does the machine that asks."""
+    ann = shop.session("ann")
+    await released(ann, ann.select("web/dev"))
+    shop.fleet.edit("ben", "web/project.yaml", "name: web", "name: shop")
+    ben = shop.session("ben")
+    (said,) = (await ben.taken_out()).said
+    assert said.startswith("web/dev is no stack of this repository any more, and its release 1 left "), said
+    shop.server.write(shop.url, shop.record(1), b"{")
+    (unknown,) = (await shop.session("ben").taken_out()).said
+    what = f"whether stacks that are gone from the repository left something in {shop.url} is not known: "
+    assert unknown.startswith(what) and shop.record(1).rpartition("/")[0] in unknown, unknown
+
+
 async def test_no_more_than_the_history_is_kept(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.release.shared.KEPT_RELEASES", 2)
     ann = shop.session("ann")

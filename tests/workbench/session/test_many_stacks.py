@@ -15,6 +15,7 @@ from tests.workbench.session.shop import shop
 from tests.workbench.session.test_stack_order import stacks
 from tests.workbench.session.test_terraform import Place
 from workbench.engine.errors import ConfirmationRequired, Refused, ReleaseFailure, StalePlan
+from workbench.engine.fleet import TakenOut
 from workbench.engine.fleet_plan.execute import Cause, RunEnded, StackReady
 from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
 from workbench.engine.plan import Level
@@ -106,14 +107,14 @@ async def test_what_a_stack_left_that_is_gone_from_the_repository_is_said_until_
     place = made(tmp_path, c="", d="")
     async with place.open() as opened:
         await run(opened, await opened.plan_stacks("?/prod"))
-        assert await opened.taken_out() == ()
+        assert await opened.taken_out() == TakenOut()
     project = place.root / "c/project.yaml"
     project.write_text(project.read_text().replace("name: c", "name: e"))
     async with place.open() as opened:
-        (said,) = await opened.taken_out()
+        (said,) = (await opened.taken_out()).said
         assert said.startswith("c/prod is no stack of this repository any more, and its release 1 left 4 resources")
         await run(opened, await opened.plan_stacks("e/prod"))
-        assert await opened.taken_out() == ()
+        assert await opened.taken_out() == TakenOut()
 
 
 async def test_what_an_output_changes_follows_within_what_was_approved(tmp_path: Path) -> None:

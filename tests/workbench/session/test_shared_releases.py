@@ -14,6 +14,7 @@ from runtimes.base import Address, KubernetesId
 from tests.workbench.session.machines import NAMESPACE, Machines, apply, machines, released
 from workbench.engine.errors import Locked, Refused, ReleaseFailure, StalePlan
 from workbench.engine.events import Action, ApplyFinished, Outcome, StepFinished
+from workbench.engine.fleet import TakenOut
 from workbench.engine.release import Phase
 from workbench.present.releases import note
 from workbench.release.contract import NotAllowed
@@ -315,16 +316,16 @@ async def test_what_a_stack_left_in_a_cluster_that_is_gone_from_the_repository_i
     """Whoever looks after all stacks looks at those that are there; that one was taken out is known where it was."""
     ann, ben = fleet.session("ann"), fleet.session("ben")
     await released(ann, ann.select("web/prod"))
-    assert await ben.taken_out() == ()
+    assert await ben.taken_out() == TakenOut()
     fleet.edit("ben", "web/project.yaml", "name: web", "name: shop")
     moved = fleet.session("ben")
-    (said,) = await moved.taken_out()
+    (said,) = (await moved.taken_out()).said
     assert said.startswith("web/prod is no stack of this repository any more, and its release 1 left "), said
     assert "resources: bring its folder back" in said
     blind = fleet.session("ben", user="deployer")
-    (unknown,) = await blind.taken_out()
+    (unknown,) = (await blind.taken_out()).said
     what = "whether stacks that are gone from the repository left something in hz, sh is not known: "
     assert unknown.startswith(what), unknown
     gone = await ann.plan_destroy(ann.select("web/prod"))
     assert isinstance((await apply(ann, gone))[-1], ApplyFinished)
-    assert await moved.taken_out() == (), "brought back, and taken away by another"
+    assert await moved.taken_out() == TakenOut(), "brought back, and taken away by another"

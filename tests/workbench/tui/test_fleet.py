@@ -12,6 +12,7 @@ from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.diff import DiffScreen
+from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.spec import SpecScreen
@@ -130,3 +131,20 @@ async def test_browse_shows_what_the_fleet_found(tmp_path: Path) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, FleetScreen))
         await until(pilot, lambda: says(app, "+8"))
+
+
+async def test_what_a_stack_left_that_is_gone_from_the_repository_is_said_on_both_boards(tmp_path: Path) -> None:
+    """Nobody looks at it: as far as the rows tell all would be well."""
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    said = "web/prod is no stack of this repository any more"
+    async with app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        await pilot.press("colon", *"fleet", "enter")
+        await until(pilot, lambda: says(app, "✓ 1 ready"))
+        assert not says(app, said)
+        project = app.konfig.root / "web/project.yaml"
+        project.write_text(project.read_text().replace("name: web", "name: shop"))
+        await pilot.press("r")
+        await until(pilot, lambda: says(app, said))
+        await pilot.press("escape", "colon", *"drift", "enter")
+        await until(pilot, lambda: isinstance(app.screen, DriftScreen) and says(app, said))

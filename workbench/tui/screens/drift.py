@@ -9,7 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from workbench.engine.drift import StackDrift
-from workbench.present import drift_board
+from workbench.engine.fleet import TakenOut
+from workbench.present import drift_board, fleet
 from workbench.present.drift_board import Entry
 from workbench.present.errors import Bug
 from workbench.present.text import Line, Span, Tone, line
@@ -47,6 +48,7 @@ class DriftScreen(Frame):
         self._only_trouble = False
         self.is_looking = False
         self._pending: set[object] = set()
+        self._taken_out: TakenOut | None = None
 
     def body(self) -> ComposeResult:
         yield ToneText(id="counts", wrap=True)
@@ -76,6 +78,8 @@ class DriftScreen(Frame):
             self.is_looking = False
             self._pending = set()
             self.redraw_soon()
+        self._taken_out = await self.workbench.taken_out()
+        self.redraw_soon()
 
     def _take(self, look: StackDrift) -> None:
         self._pending.discard(look.stack)
@@ -91,7 +95,8 @@ class DriftScreen(Frame):
             Entry(each, states[each.path].known_drift, each.path in self._pending)
             for each in self.workbench.konfig.stacks()
         ]
-        self.query_one("#counts", ToneText).show(drift_board.counts_line(entries, glyphs, now))
+        gone = fleet.taken_out_lines(self._taken_out, glyphs)
+        self.query_one("#counts", ToneText).show(drift_board.counts_line(entries, glyphs, now), *gone)
         table = self.query_one("#stacks", ResourceTable)
         rows = drift_board.rows(entries, glyphs, now, only_trouble=self._only_trouble)
         is_left_out = self._only_trouble and bool(entries)

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from kcl.records import replace
-from workbench.engine.fleet import Drifting, StackLook, Standing, Sync
+from workbench.engine.fleet import Drifting, StackLook, Standing, Sync, TakenOut
 from workbench.present import fleet
 from workbench.present.errors import Bug
 from workbench.present.fleet import Entry
@@ -27,6 +27,8 @@ from workbench.tui.widgets.tone_text import ToneText
 
 LOOK_AGAIN = timedelta(seconds=30)
 """A stack is looked at again when its look is so old."""
+_ASK_AGAIN_SECONDS = 300.0
+"""What stacks left that are gone from the repository changes seldom, and every cluster is asked for it."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -57,6 +59,7 @@ class FleetScreen(Frame):
         self._order, self._is_reversed, self._group, self._only_trouble = "health", False, "", False
         self._requested = _LONG_AGO
         self._watchlist = Watchlist((), self._since)
+        self._taken_out: TakenOut | None = None
 
     def body(self) -> ComposeResult:
         with VerticalScroll(id="above", can_focus=False):
@@ -71,6 +74,8 @@ class FleetScreen(Frame):
         self._take_stacks()
         super().on_mount()
         self.run_worker(later(self._keep_looking), group="fleet", exclusive=True)
+        self._ask_what_was_taken_out()
+        self.set_interval(_ASK_AGAIN_SECONDS, self._ask_what_was_taken_out)
 
     def on_screen_resume(self) -> None:
         self._take_stacks()
@@ -97,6 +102,14 @@ class FleetScreen(Frame):
             # the boundary of a task: what was seen stays, with its age, and it is said that nobody looks any more
             self.notify(f"nobody looks at the stacks any more. {Bug(error)}", severity="error", timeout=60)
 
+    def _ask_what_was_taken_out(self) -> None:
+        if self.is_current:
+            self.run_worker(later(self._look_at_taken_out), group="taken out", exclusive=True)
+
+    async def _look_at_taken_out(self) -> None:
+        self._taken_out = await self.workbench.taken_out()
+        self.redraw_soon()
+
     def _take(self, look: StackLook) -> None:
         self.workbench.take_look(look)
         self.redraw_soon()
@@ -114,7 +127,8 @@ class FleetScreen(Frame):
     def show_state(self) -> None:
         glyphs, now, entries = self.workbench.glyphs, self.workbench.now(), self._entries()
         counts = fleet.counts_line(entries, glyphs, now)
-        self.query_one("#counts", ToneText).show(counts, *fleet.silence_lines(entries, glyphs, now))
+        gone = fleet.taken_out_lines(self._taken_out, glyphs)
+        self.query_one("#counts", ToneText).show(counts, *fleet.silence_lines(entries, glyphs, now), *gone)
         table = self.query_one("#stacks", ResourceTable)
         self._show_titles(table)
         rows = fleet.rows(
@@ -197,6 +211,7 @@ class FleetScreen(Frame):
         self.workbench.read_tree()
         self._take_stacks()
         self._requested = self.workbench.now()
+        self._ask_what_was_taken_out()
         self.redraw()
 
     def status(self) -> Line:
