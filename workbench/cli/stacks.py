@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -255,6 +256,10 @@ def answers_by_code(function: Command) -> Command:
 
 def expect_evaluation() -> None:
     """Has the process that evaluates started while this one still reads what it needs itself."""
+    if "workbench.engine.evaluators" not in sys.modules:
+        from workbench.engine import evaluator_start
+
+        evaluator_start.expect()  # what it takes to ask it is imported meanwhile
     from workbench.engine.evaluators import evaluators
 
     evaluators.warm()

@@ -8,18 +8,15 @@ import os
 import pickle
 import queue
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from kcl.bounded import Allowance
-from kcl.bounded.search_path import search_path
 from kcl.bounded.watchdog import GRACE_SECONDS, Exceeded, problem
+from workbench.engine import evaluator_start
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.frames import (
     MOST_BYTES,
@@ -49,15 +46,7 @@ class Process:
     """One process that evaluates, one thing at a time."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "workbench.engine.evaluator_process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=Path(os.sep).absolute(),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(search_path()))},
-            start_new_session=True,  # a ^C is meant for whoever asked: it ends this process
-        )
+        self._process = evaluator_start.started()
         self._is_leaving = False
         self._has_begun = False
         self._is_deaf = False

@@ -139,12 +139,18 @@ class Changing(Browsing, Compiling):
         evaluators.warm()
         clusters = [each for each in stack.clusters if not chosen or each in chosen]
         if clusters:
-            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, labels, _load_planner)
+            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, labels, self._load_ahead)
         try:
             yield
         finally:
             is_over = True
             self._connections.discard_prepared()
+
+    def _load_ahead(self) -> object:
+        """What a comparison needs first, in a thread: its code, and what git says which repository this is."""
+        import workbench.planner  # noqa: F401
+
+        return self._releases
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""
@@ -451,7 +457,3 @@ class Changing(Browsing, Compiling):
         from workbench.engine.policy.judging import open_judge
 
         return open_judge(self._root, self._settings.policy, self._settings.allowance)
-
-
-def _load_planner() -> None:
-    import workbench.planner  # noqa: F401
