@@ -347,8 +347,9 @@ def _unshared(latest: Release, local: Release) -> Iterator[str]:
     if not {each.uid for each in local.clusters.values()} & {each.uid for each in latest.clusters.values()}:
         return
     yield (
-        f"release {local.revision} of {local.started:%Y-%m-%d %H:%M} UTC is recorded on this machine only "
-        f"(made with WB_RELEASES=local, or by an older version): release {latest.revision} from the clusters is used"
+        f"release {local.revision} of {local.started:%Y-%m-%d %H:%M} UTC is recorded on this machine only: made with "
+        f"WB_RELEASES=local or by an older version, or what keeps releases was put back to an earlier state; "
+        f"release {latest.revision} from the clusters is used"
     )
 
 
