@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from runtimes.base import ClusterIdentity, LiveOperations, Runtime, RuntimeFailure
     from workbench.release.in_bucket import BucketKeeper
+
+_MOMENT_SECONDS = 2.0
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
 """Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
@@ -39,6 +42,8 @@ class Connections:
         self.may_compare = False
         """Whether an untrusted repository's objects may be compared with live ones, because the user asked for it."""
         self.open: dict[str, Runtime] = {}
+        self._opened_at = 0.0
+        """When the first of them was connected, by the monotonic clock."""
         self._bucket: BucketKeeper | None = None
         self._loaded: threading.Event | None = None
         """Set once the client is imported; None where nobody imports it ahead."""
@@ -106,6 +111,7 @@ class Connections:
     async def runtime(self, cluster: str) -> Runtime:
         self._refuse_untrusted(cluster)
         if cluster not in self.open:
+            self._opened_at = self._opened_at or time.monotonic()
             made = await self._connect(cluster) if self._connect else self._connected(cluster)
             if self.open.setdefault(cluster, made) is not made:
                 await made.close()  # somebody else was faster
@@ -144,6 +150,10 @@ class Connections:
         A cluster that is connected is the one that this session goes to, whatever the files say by now.
         """
         return {**self._by_files(), **self._ways()}
+
+    def led_elsewhere_meanwhile(self) -> tuple[str, ...]:
+        """As `led_elsewhere`, of one that was connected for something else, and not a moment ago for this."""
+        return self.led_elsewhere() if time.monotonic() - self._opened_at > _MOMENT_SECONDS else ()
 
     def led_elsewhere(self) -> tuple[str, ...]:
         """Says of each cluster that is connected whether its name leads elsewhere by now, or nowhere."""

@@ -69,7 +69,8 @@ class Planner:
 
     `judge` reads the policies, and raises what is wrong with their files.
     `read_only` says why nothing may be written to a stack, empty where it may.
-    `rollouts` says which rollouts of a stack have not ended.
+    `rollouts` says which rollouts of a stack have not ended, `led_elsewhere` which names of clusters lead to others now
+    than those that are connected.
     `screen` seals what is shown: one for as long as the planner lives, so that a secret looks the same in all it shows.
     """
 
@@ -83,6 +84,7 @@ class Planner:
     judge: Callable[[], Judge]
     read_only: Callable[[Stack], str]
     rollouts: Callable[[StackPath, History], AsyncIterator[str]]
+    led_elsewhere: Callable[[], tuple[str, ...]]
     screen: Seal = field(default_factory=Seal.random, repr=False)
     waiting: Waiting = field(default_factory=Waiting)
 
@@ -520,6 +522,7 @@ class Planner:
                 *cautions.labelled_before(stack, found, prior),
                 *cautions.one_cluster_twice(at.clusters.identities),
                 *cautions.other_clocks(at.clusters.identities),
+                *(self.led_elsewhere() if at.clusters.runtimes else ()),
             ),
             cautions=(*found.cautions, *others),
             # of a cluster that took the place of another, no release tells what was there

@@ -450,6 +450,7 @@ class Changing(Browsing, Compiling):
                 judge=self._judge,
                 read_only=self.read_only,
                 rollouts=self._rollouts().said_of,
+                led_elsewhere=self._connections.led_elsewhere_meanwhile,
             )
         return self._planner
 

@@ -10,6 +10,7 @@ import pytest
 
 from runtimes.base import ClusterIdentity
 from tests.workbench.session.machines import CLUSTERS, Machines, apply, machines
+from workbench import connections
 
 
 @pytest.fixture
@@ -18,7 +19,9 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Machines]:
         yield found
 
 
-async def test_a_session_says_where_it_goes_and_not_where_the_files_lead_by_now(fleet: Machines) -> None:
+async def test_a_session_says_where_it_goes_and_not_where_the_files_lead_by_now(
+    fleet: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ann = fleet.session("ann")
     kubeconfig = fleet.home / "admin.kubeconfig"
     plan = await ann.plan(ann.select("web/dev"))
@@ -33,6 +36,9 @@ async def test_a_session_says_where_it_goes_and_not_where_the_files_lead_by_now(
     assert isinstance(place, ClusterIdentity) and place.server == one
     (said,) = ann.clusters_led_elsewhere()
     assert f"hz leads to context sandbox-1, {two}" in said and f"stays with context sandbox-1, {one}" in said
+    monkeypatch.setattr(connections, "_MOMENT_SECONDS", 0.0)
+    for found in (await ann.diff(ann.select("web/dev")), await ann.plan(ann.select("web/dev"))):
+        assert said in found.warnings, "a notebook shows what it was given, and asks for nothing else"
     await apply(ann, plan)
     assert fleet.sandbox.clusters[0].find("configmaps", "web-dev", "front") is not None
     assert fleet.sandbox.clusters[1].find("configmaps", "web-dev", "front") is None
