@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -206,6 +206,48 @@ async def test_a_server_that_does_not_answer_is_unreachable_in_time(tmp_path: Pa
         with pytest.raises(Unreachable, match=r"cannot be reached: no answer within 0.2 s"):
             await transport.call("DELETE", "/api/v1/things/a")
     assert got == ["DELETE /api/v1/things/a", "GET /version"]
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "then", "said"),
+    [
+        (_HEAD + b"Content-Length: 1000\r\n\r\n", b" ", "no answer within 0.6 s"),
+        (_HEAD + b"X-A: ", b"a", "no answer within 0.6 s"),
+        (_HEAD + b"X-A: " + b"a" * 1_000_000, b"\r\n\r\n{}", "does not speak HTTP as a server should"),
+        (_HEAD + b"X-A: a\r\n" * 100_000, b"\r\n\r\n{}", "does not speak HTTP as a server should"),
+    ],
+    ids=["a byte of the body at a time", "a byte of a header at a time", "a huge header", "many headers"],
+)
+async def test_an_answer_that_never_ends_or_has_no_measure_is_given_up_in_time(
+    tmp_path: Path, head: bytes, then: bytes, said: str
+) -> None:
+    answering: list[asyncio.Task[None] | None] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answering.append(asyncio.current_task())
+        with suppress(OSError), closing(writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(head)
+            while not writer.is_closing():
+                await writer.drain()
+                await asyncio.sleep(0.05)
+                writer.write(then)
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        path = tmp_path / "kubeconfig"
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        path.write_text(CONFIG.format(server=address, user=f"{{token: {TOKEN}}}"))
+        limits = replace(Limits(), answer_seconds=0.3, admission_seconds=0.3, patience_seconds=1)
+        transport = Transport(Kubeconfig([path]).connection(), place="shop-eu", limits=limits)
+        try:
+            with pytest.raises(Unreachable, match=said):
+                await transport.call("PATCH", "/api/v1/things/a", body={})
+        finally:
+            await transport.close()
+            await asyncio.gather(*(each for each in answering if each is not None))
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
