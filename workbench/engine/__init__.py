@@ -2,8 +2,9 @@
 
 spec       compiled documents → Spec (resources, where each field was said)
 compile    stack → Spec
-shipped    the same in a process that can be ended: evaluators holds them, evaluator_process is what runs in one,
-           frames what goes between, memos what one keeps; migrating brings a repository of 2023 to today there
+shipped    the same in a process that can be ended: evaluators holds them, evaluator_start begins one,
+           evaluator_process is what runs in it, frames what goes between, memos what one keeps; migrating brings a
+           repository of 2023 to today there
 configuration  stack → cells, every value of its program with its line; cells are those as plain data, cube what is
            asked of many stacks, cube_index what was evaluated before, cube_conflicts where only order decides,
            cube_finals what nobody may override

@@ -160,9 +160,6 @@ class TakenOut:
     left: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     unknown: tuple[str, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.left or self.unknown)
-
     @property
     def said(self) -> tuple[str, ...]:
         return (
