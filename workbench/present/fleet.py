@@ -361,10 +361,17 @@ def _silence_line(each: Silence, unseen: int, glyphs: Glyphs, now: datetime) -> 
     )
 
 
-def taken_out_lines(found: TakenOut | None, glyphs: Glyphs) -> Iterator[Line]:
-    """Yields a line for each stack that is gone from the repository and left something, and for what is not known."""
-    for each in found.said if found is not None else ():
+def taken_out_lines(found: TakenOut | None, glyphs: Glyphs, most: int | None = None) -> Iterator[Line]:
+    """Yields a line for each stack that is gone from the repository and left something, and for what is not known.
+
+    Of more than `most` it says how many more there are: a screen has not room for all, and none is dropped unsaid.
+    """
+    said = found.said if found is not None else ()
+    shown = said if most is None or len(said) <= most else said[: most - 1]
+    for each in shown:
         yield line(Span(f"{glyphs.finding} {each}", Tone.WARN))
+    if more := len(said) - len(shown):
+        yield line(Span(f"{glyphs.finding} {more} more like this: `wb fleet` names all", Tone.WARN))
 
 
 def taken_out(found: TakenOut) -> dict[str, Any]:

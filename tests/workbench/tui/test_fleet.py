@@ -8,6 +8,9 @@ from pathlib import Path
 from runtimes.base import Blocking, Health, ObjectRef, Status
 from tests.workbench.session.shop import Clusters, shop
 from tests.workbench.tui.test_screens import FRONT, LARGE, NOW, SIZES, opened, released, says, shown, until, workbench
+from workbench.engine.fleet import TakenOut
+from workbench.present import fleet
+from workbench.present.glyphs import ASCII
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
@@ -148,3 +151,14 @@ async def test_what_a_stack_left_that_is_gone_from_the_repository_is_said_on_bot
         await until(pilot, lambda: says(app, said))
         await pilot.press("escape", "colon", *"drift", "enter")
         await until(pilot, lambda: isinstance(app.screen, DriftScreen) and says(app, said))
+
+
+def test_of_many_stacks_that_are_gone_a_screen_says_how_many_more_there_are() -> None:
+    gone = TakenOut({f"web/{number}": "it left 1 resource" for number in range(12)}, ("hz did not say",))
+    every = [str(each) for each in fleet.taken_out_lines(gone, ASCII)]
+    assert len(every) == 13 and "web/11" in every[11] and "hz did not say" in every[12]
+    assert [str(each) for each in fleet.taken_out_lines(gone, ASCII, most=2)] == [
+        every[0],
+        "! 12 more like this: `wb fleet` names all",
+    ]
+    assert list(fleet.taken_out_lines(TakenOut(), ASCII)) == list(fleet.taken_out_lines(None, ASCII)) == []

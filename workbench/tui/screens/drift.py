@@ -28,7 +28,7 @@ class DriftScreen(Frame):
 
     name_in_trail = "Drift"
 
-    DEFAULT_CSS = "DriftScreen #counts { padding: 0 1; max-height: 4; }"
+    DEFAULT_CSS = "DriftScreen #counts { padding: 0 1; max-height: 6; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("R", "revert", "Revert ..."),
@@ -95,7 +95,7 @@ class DriftScreen(Frame):
             Entry(each, states[each.path].known_drift, each.path in self._pending)
             for each in self.workbench.konfig.stacks()
         ]
-        gone = fleet.taken_out_lines(self._taken_out, glyphs)
+        gone = fleet.taken_out_lines(self._taken_out, glyphs, most=2)
         self.query_one("#counts", ToneText).show(drift_board.counts_line(entries, glyphs, now), *gone)
         table = self.query_one("#stacks", ResourceTable)
         rows = drift_board.rows(entries, glyphs, now, only_trouble=self._only_trouble)

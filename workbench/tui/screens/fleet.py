@@ -127,7 +127,7 @@ class FleetScreen(Frame):
     def show_state(self) -> None:
         glyphs, now, entries = self.workbench.glyphs, self.workbench.now(), self._entries()
         counts = fleet.counts_line(entries, glyphs, now)
-        gone = fleet.taken_out_lines(self._taken_out, glyphs)
+        gone = fleet.taken_out_lines(self._taken_out, glyphs, most=2)
         self.query_one("#counts", ToneText).show(counts, *fleet.silence_lines(entries, glyphs, now), *gone)
         table = self.query_one("#stacks", ResourceTable)
         self._show_titles(table)
