@@ -127,8 +127,12 @@ class FleetScreen(Frame):
     def show_state(self) -> None:
         glyphs, now, entries = self.workbench.glyphs, self.workbench.now(), self._entries()
         counts = fleet.counts_line(entries, glyphs, now)
-        gone = fleet.taken_out_lines(self._taken_out, glyphs, most=2)
-        self.query_one("#counts", ToneText).show(counts, *fleet.silence_lines(entries, glyphs, now), *gone)
+        gone = tuple(fleet.taken_out_lines(self._taken_out, glyphs, most=2))
+        silent = tuple(fleet.silence_lines(entries, glyphs, now))
+        # where there is no room for both: of silent clusters the rows tell too, of stacks that are gone none does
+        is_left = self._taken_out is not None and bool(self._taken_out.left)
+        said = (*gone, *silent) if is_left else (*silent, *gone)
+        self.query_one("#counts", ToneText).show(counts, *said)
         table = self.query_one("#stacks", ResourceTable)
         self._show_titles(table)
         rows = fleet.rows(
