@@ -31,8 +31,8 @@ from kcl.evaluator.dialect import KCL, KCL_0_12, KONFIG_2023, PRESETS, Dialect, 
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.observing import Observation
 from kcl.evaluator.prepared import without_plugins
-from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
+from kcl.evaluator.sites import Site, SiteKind
 from kcl.evaluator.whereabouts import raised_at as _raised_at
 from kcl.evaluator.whereabouts import whereabouts as _whereabouts
 from kcl.loader import (

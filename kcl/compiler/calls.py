@@ -11,8 +11,8 @@ from kcl.evaluator.functions import Context, call
 from kcl.evaluator.lexical import Scope, candidates, is_local
 from kcl.evaluator.lowering import is_tracked
 from kcl.evaluator.names import imported_module
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Where
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.value import Builtin
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast

@@ -23,9 +23,9 @@ from kcl.compiler.source import CodeOf, compiled
 from kcl.compiler.writing import names_in
 from kcl.diagnostics import KclError
 from kcl.evaluator.layouts import Rebuild
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.schema_lowering import literal_default
 from kcl.evaluator.schemas import SchemaType
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.value import UNDEFINED
 from kcl.syntax import ast
 

@@ -12,7 +12,7 @@ from kcl.evaluator.configurations import OPERATORS, SITE_KINDS, computed_key, lo
 from kcl.evaluator.environments import UNSET
 from kcl.evaluator.lexical import ConfigScope, LoopScope, Scope, Variable, child, loop_variable
 from kcl.evaluator.operations import iterate
-from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.sizes import MOST_ITEMS
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, UNDEFINED, KDict, KList

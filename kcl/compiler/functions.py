@@ -27,9 +27,9 @@ from kcl.evaluator.lexical import (
     local_variable,
 )
 from kcl.evaluator.parameters import lower_parameters
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import is_literal
 from kcl.evaluator.runtime_types import pack
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.value import UNDEFINED, Sites
 from kcl.syntax import ast

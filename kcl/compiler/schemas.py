@@ -56,13 +56,13 @@ from kcl.diagnostics import KclError
 from kcl.evaluator.layouts import Build, CompiledBody, Level, SchemaFrame
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import may_be_left_out
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import MOST_NESTED_CALLS, ModuleContext, StartOver
 from kcl.evaluator.runtime_types import (
     pack,
 )
 from kcl.evaluator.schema_lowering import ignore, literal_default
 from kcl.evaluator.schemas import SchemaType, require_attributes
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.statements import Body, Conditions, lower_statements
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import (

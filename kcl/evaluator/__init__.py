@@ -6,7 +6,8 @@
     operations, numbers      operators and text
     union                    merging: `|`, configuration entries, attributes that meet their configuration
     runtime_types            types values are held to, and what to say when they do not fit
-    provenance               the table of source positions, and look-ups by path in the output
+    sites, provenance        places in the source; the table of them, and look-ups by path in the output
+    cached_provenance        the same look-ups in what another process, or an earlier run, packed
     environments             what compiled code is, and the variables it runs with
     scopes                   variables that do not depend on the order they are written in
     runtime                  what one evaluation shares

@@ -10,8 +10,8 @@ from kcl.evaluator.lexical import LambdaScope, Scope, Unit, candidates, is_local
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.parameters import Arguments, lower_parameters
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.schemas import SchemaType
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites
 from kcl.evaluator.value import Sites, Value, ValueFailure

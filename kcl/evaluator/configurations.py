@@ -18,8 +18,8 @@ from kcl.evaluator.lexical import (
 )
 from kcl.evaluator.lowering import constant_value, lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import TRIED, CodeKind, Where
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.sizes import MOST_ITEMS, items_of
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure

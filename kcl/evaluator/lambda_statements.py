@@ -10,9 +10,9 @@ from kcl.evaluator.environments import Environment, Evaluate
 from kcl.evaluator.lexical import Scope, Variable, is_local, local_variable
 from kcl.evaluator.lowering import lower, lower_tracked, may_be_left_out
 from kcl.evaluator.operations import truthy, with_path
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Where, evaluation_error, is_literal
 from kcl.evaluator.runtime_types import pack
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, Sites, Value, ValueFailure

@@ -8,9 +8,9 @@ from kcl.diagnostics import Code, KclError, Span, error
 from kcl.evaluator.environments import Environment, Tracked
 from kcl.evaluator.lexical import Scope, Variable
 from kcl.evaluator.lowering import lower_value
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Where
 from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites
 from kcl.evaluator.value import Sites, Value

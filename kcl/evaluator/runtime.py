@@ -16,9 +16,10 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.instances import Instances
 from kcl.evaluator.observing import Observation
 from kcl.evaluator.operations import Arithmetic
-from kcl.evaluator.provenance import SiteKind, SiteTable
+from kcl.evaluator.provenance import SiteTable
 from kcl.evaluator.reuse import Parts
 from kcl.evaluator.scopes import PackageScope
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.value import KDict, Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import Import, Imported, Module, Package, Program
 from kcl.memo.queries import Memo, Query, Request

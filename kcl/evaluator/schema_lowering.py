@@ -12,11 +12,11 @@ from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
 from kcl.evaluator.lowering import lower, lower_value, may_be_left_out
 from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Where, evaluation_error
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import SchemaType, attribute_type, dotted, store
 from kcl.evaluator.scopes import LazyScope, Setter
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
 from kcl.evaluator.type_lowering import find_schema, lower_type
 from kcl.evaluator.union import bit_or, joined_sites

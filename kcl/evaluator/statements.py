@@ -11,10 +11,10 @@ from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
 from kcl.evaluator.lexical import GlobalScope, Scope
 from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.operations import truthy, with_path
-from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import TRIED, CodeKind, Runtime, is_literal
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import LazyScope
+from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites
 from kcl.evaluator.value import Sites, Value, ValueFailure

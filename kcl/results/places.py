@@ -8,17 +8,14 @@ what `Site` says, lines counted, so that no source file has to be there to answe
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
-from kcl.diagnostics import Span
-from kcl.evaluator.provenance import Provenance, Site, SiteKind, ranked
+from kcl.evaluator.cached_provenance import NOTHING, SCALAR, CachedProvenance
+from kcl.evaluator.provenance import Provenance
 from kcl.evaluator.value import UNDEFINED, KDict, KList, SchemaInstance, Sites, Value
 
 _SCALARS: Final = frozenset({type(None), bool, int, float, str})
-_SCALAR: Final = -1
-_NOTHING: Final = -2
-"""The node of a value that is Undefined, which an output document does not show."""
 
 
 def packed(provenance: Provenance) -> bytes:
@@ -51,7 +48,7 @@ class _Packing:
 
     def _node(self, value: Value) -> int:
         if not isinstance(value, dict | list):
-            return _NOTHING if value is UNDEFINED else _SCALAR
+            return NOTHING if value is UNDEFINED else SCALAR
         number = self._numbers.setdefault(id(value), len(self._nodes))
         if number == len(self._nodes):
             self._nodes.append(None)
@@ -74,72 +71,7 @@ class _Packing:
         return None, self._children(value), tuple(map(self._chain, sites)) if sites else (), None
 
     def _children(self, values: Iterable[Value]) -> tuple[int, ...]:
-        return tuple([_SCALAR if type(value) in _SCALARS else self._node(value) for value in values])
-
-
-def _site(plain: tuple[Any, ...]) -> Site:
-    file, line, column, start, end, kind, literal, option, given_by = plain
-    written = None if literal is None else Span(file, *literal)
-    return Site(file, line, column, SiteKind(kind), Span(file, start, end), written, option, given_by)
-
-
-class CachedProvenance:
-    """Stands for a provenance that was packed, with the same answers; unpacked at the first look-up."""
-
-    __slots__ = ("_packed", "_ranked", "_unpacked", "user_files")
-
-    def __init__(self, packed: bytes, user_files: frozenset[str]) -> None:
-        self.user_files: Final = user_files
-        self._packed = packed
-        self._unpacked: tuple[Any, Any, Any, Any] | None = None
-        self._ranked: dict[tuple[int, ...], tuple[Site, ...]] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CachedProvenance, (self._packed, self.user_files)
-
-    def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
-        """As `kcl.evaluator.provenance.Provenance.lookup`."""
-        roots, nodes, chains, sites = self._tables()
-        if not 0 <= document < len(roots):
-            return ()
-        at: int = roots[document]
-        found: Sites = ()
-        for step in path:
-            if at < 0:
-                return ()
-            keys, children, own, _ = nodes[at]
-            if keys is None:
-                index = _at([index for index, child in enumerate(children) if child != _NOTHING], step)
-            else:
-                index = _at_key(keys, step)
-            if index is None:
-                return ()
-            found = (chains[own[index]] if own else ()) or found
-            at = children[index]
-        places = self._ranked.get(found)  # elements that one line makes have the same
-        if places is None:
-            places = self._ranked[found] = ranked([_site(sites[index]) for index in found], self.user_files)
-        return places
-
-    def schema(self, document: int, path: Sequence[str | int]) -> str | None:
-        """As `kcl.evaluator.provenance.Provenance.schema`."""
-        roots, nodes, *_ = self._tables()
-        at: int = roots[document] if 0 <= document < len(roots) else _SCALAR
-        for step in path:
-            if at < 0:
-                return None
-            keys, children, _, _ = nodes[at]
-            index = _at(range(len(children)), step) if keys is None else _at_key(keys, step)
-            if index is None:
-                return None
-            at = children[index]
-        name: str | None = nodes[at][3] if at >= 0 else None
-        return name
-
-    def _tables(self) -> tuple[Any, Any, Any, Any]:
-        if self._unpacked is None:
-            self._unpacked = marshal.loads(self._packed)
-        return self._unpacked
+        return tuple([SCALAR if type(value) in _SCALARS else self._node(value) for value in values])
 
 
 def portable(provenance: object) -> CachedProvenance:
@@ -148,11 +80,3 @@ def portable(provenance: object) -> CachedProvenance:
         return provenance
     assert isinstance(provenance, Provenance)
     return CachedProvenance(packed(provenance), provenance.user_files)
-
-
-def _at(indexes: Sequence[int], step: str | int) -> int | None:
-    return indexes[step] if isinstance(step, int) and -len(indexes) <= step < len(indexes) else None
-
-
-def _at_key(keys: tuple[Any, ...], step: str | int) -> int | None:
-    return keys.index(step) if step in keys else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kcl.diagnostics import Diagnostic
 from kcl.emit import json_text, yaml_stream
 from kcl.evaluator.dialect import Dialect
-from kcl.evaluator.provenance import Site
+from kcl.evaluator.sites import Site
 from kcl.loader import Manifest
 from kcl.records import dataclass, field
 from kcl.syntax import ast

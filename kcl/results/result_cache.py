@@ -27,12 +27,13 @@ from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.cache.sealing import digest_of, key_from, opened, seal
 from kcl.cache.store import Store
 from kcl.diagnostics import Diagnostic
+from kcl.evaluator.cached_provenance import CachedProvenance
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Provenance
 from kcl.loader import Manifest
 from kcl.memo.inputs import Clock, Leads, Moment, Stamp, Ways, hold, now, settled
 from kcl.records import dataclass, field
-from kcl.results.places import CachedProvenance, packed
+from kcl.results.places import packed
 from kcl.results.request import RunRequest
 from kcl.results.result import RunResult
 from kcl.results.texts import CachedTexts, SourceChanged

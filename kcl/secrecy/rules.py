@@ -80,6 +80,10 @@ class SecretRules:
                 if any(fnmatchcase(word, each) for each in self.patterns):
                     yield word
 
+    def may_find(self, everything: str) -> bool:
+        """Whether `found` may yield anything of texts that are all in this one; False where none has the look."""
+        return bool(self.patterns) or shapes.may_occur(everything)
+
     def may_be_in(self, output: str) -> bool:
         """Whether there may be a secret in what a program evaluates to: when in doubt there is.
 

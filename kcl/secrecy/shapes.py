@@ -43,6 +43,11 @@ def secrets_by_shape(texts: Iterable[str], everything: str = "") -> Iterator[str
                 yield from shape.find(text)
 
 
+def may_occur(everything: str) -> bool:
+    """Whether some shape may be in a text, or in any of those that it holds in whatever notation."""
+    return bool(_likely(everything))
+
+
 @lru_cache(maxsize=1 << 10)
 def _likely(whole: str) -> tuple[_Shape, ...]:
     """The shapes that may occur in a text. Remembered, as of what is compiled again and again most stays as it is."""

@@ -29,12 +29,10 @@ from runtimes.base import functions
 from runtimes.base.contents import may_hold
 from runtimes.base.documents import load_json
 from runtimes.base.functions import FunctionFailed
-from runtimes.base.resource import ResourceId
+from runtimes.base.resource import REFERENCE_SIGNS, ResourceId
 from runtimes.base.unknown import PlainPath, Unknown
 
-PREFIX: Final = "$kusion_path."
-CALL_PREFIX: Final = "$workbench."
-_SIGNS: Final = (PREFIX.encode(), CALL_PREFIX.encode())
+PREFIX, CALL_PREFIX = (each.decode() for each in REFERENCE_SIGNS)
 _OUTPUT: Final = "output"
 
 
@@ -114,7 +112,7 @@ def refers(value: Any) -> bool:
 
 def may_refer(body: Any) -> bool:
     """Whether a text in a body may hold a reference; False where none does, as in most bodies."""
-    return may_hold(body, *_SIGNS)
+    return may_hold(body, *REFERENCE_SIGNS)
 
 
 def escaped_references(text: str) -> str:

@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from kcl.records import dataclass, field
+from runtimes.base.contents import may_hold
 
 Body = Mapping[str, Any]
 """What a resource says, open by nature: JSON-like, never mutated after it was handed over."""
+REFERENCE_SIGNS: Final = (b"$kusion_path.", b"$workbench.")
+"""What every reference to a value of another resource begins with: see `runtimes.base.references`."""
 
 
 class RuntimeType(StrEnum):
@@ -116,6 +119,14 @@ class Resource:
     attributes: Body = field(repr=False)
     depends_on: tuple[ResourceId, ...] = ()
     extensions: Body = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    _may_refer: bool | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def may_refer(self) -> bool:
+        """Whether a text of its body may hold a reference; False where none does, as in most. Looked for once."""
+        if self._may_refer is None:
+            object.__setattr__(self, "_may_refer", may_hold(self.attributes, *REFERENCE_SIGNS))
+        return bool(self._may_refer)
 
 
 def in_words(id_: ResourceId) -> str:

@@ -56,6 +56,8 @@ class LiveResource:
 
     `body` is what is left of it once everything that no configuration may set is taken out (for Kubernetes: status,
     managedFields, uid, resourceVersion, generation, creationTimestamp). `owners` lists each owned leaf once a manager.
+    `health` is there where it decides what can be done with the resource, as of one that is being deleted, or of a
+    definition that is not served yet: whether anything is ready is what watching tells.
     `observed` is all of it as it was read, status included: what references to it may name. `hidden` are paths in it
     whose values are secret. `ahead` is how far the clock that its times are by was ahead of this machine's.
     """

@@ -13,11 +13,9 @@ import ssl
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-import aiohttp
-from aiohttp import http_exceptions
-
 from kcl.records import dataclass
 from runtimes.base.documents import load_json
+from runtimes.lean_aiohttp import aiohttp, http_exceptions
 
 _CLOCK = "check the clock of this machine, too"
 # X509_V_ERR_* of OpenSSL (https://docs.openssl.org/3.5/man3/X509_STORE_CTX_get_error/)

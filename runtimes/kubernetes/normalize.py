@@ -18,7 +18,7 @@ from typing import Any
 from runtimes.base import FieldPath, Identity, KubernetesId, ListKey, LiveResource, value_at
 from runtimes.base.sensitive import sensitive_paths
 from runtimes.kubernetes import fields, health
-from runtimes.kubernetes.objects import Objects
+from runtimes.kubernetes.objects import Objects, is_going
 
 Object = Mapping[str, Any]
 
@@ -36,6 +36,7 @@ _SERVER_METADATA = frozenset(
 )
 # written by controllers while a rollout goes on, about it rather than about what is wanted
 _CONTROLLER_ANNOTATIONS = frozenset({"deployment.kubernetes.io/revision"})
+_DEFINITION = "CustomResourceDefinition"
 _PACKED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -109,12 +110,13 @@ def _digest(content: Object) -> str:
 def live_resource(id_: KubernetesId, live: Object, ahead: timedelta = timedelta()) -> LiveResource:
     """`health` is what the object says by itself, without a look at what it owns. `ahead`: see `LiveResource`."""
     content = body(live)
+    decides = is_going(live) or live.get("kind") == _DEFINITION
     return LiveResource(
         id=id_,
         identity=_identity(live, content),
         body=content,
         owners=fields.owners(live),
-        health=health.assess(live, Objects([live]), datetime.now(UTC) + ahead).health,
+        health=health.assess(live, Objects([live]), datetime.now(UTC) + ahead).health if decides else None,
         observed=live,
         hidden=sensitive_paths(live),
         ahead=ahead,

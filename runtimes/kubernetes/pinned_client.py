@@ -14,11 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
-
 from runtimes.base import Misconfigured
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 from runtimes.kubernetes.rest_client import Configuration, RESTClientObject
+from runtimes.lean_aiohttp import aiohttp
 
 _FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
 

@@ -131,12 +131,14 @@ def _unchanged(
     id_: KubernetesId, content: Mapping[str, Any], live: Object, ahead: timedelta = timedelta()
 ) -> Prediction:
     found = normalize.live_resource(id_, live, ahead)
+    # what is applied is in the object with the same values: where nothing of that is secret, nothing of it is
+    own = sensitive.sensitive_paths(content) if found.hidden else ()
     return Prediction(
         id=id_,
         live=found,
         after=found.body,
         list_keys=fields.list_keys(live),
-        sensitive=tuple(dict.fromkeys((*sensitive.sensitive_paths(content), *found.hidden))),
+        sensitive=tuple(dict.fromkeys((*own, *found.hidden))),
         basis=Basis.OWNERSHIP,
     )
 

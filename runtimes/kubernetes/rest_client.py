@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import runtimes.lean_aiohttp  # noqa: F401 - before the client imports aiohttp
+
 _PACKAGES = ("kubernetes", "kubernetes.aio", "kubernetes.aio.client", "kubernetes.aio.utils")
 _PARTS = ("kubernetes.aio.client.configuration", "kubernetes.aio.client.rest")
 

@@ -434,11 +434,15 @@ def _bound(content: Object, expected: Identity | None) -> Object:
 
 def _plain(value: Any) -> Any:
     """Returns a copy, with what JSON knows in place of read-only mappings and tuples."""
-    if type(value) in _UNCHANGED:  # nearly all there is
-        return value
+    # most of what there is stays, and asking that here is most of the work spared
     if isinstance(value, MAPPINGS):
-        return {str(name): _plain(below) for name, below in value.items()}
-    return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
+        return {
+            name if type(name) is str else str(name): below if type(below) in _UNCHANGED else _plain(below)
+            for name, below in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [below if type(below) in _UNCHANGED else _plain(below) for below in value]
+    return value
 
 
 def _last_writer(live: Object) -> str:

@@ -22,8 +22,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import aiohttp
-from aiohttp import http_exceptions
 from multidict import CIMultiDict
 
 from kcl.records import dataclass, field
@@ -41,6 +39,7 @@ from runtimes.kubernetes.pinned_client import RefusedSocket, client_of, proxy_of
 from runtimes.kubernetes.rest_client import RESTClientObject
 from runtimes.kubernetes.server_clock import ServerClock
 from runtimes.kubernetes.silences import Silences
+from runtimes.lean_aiohttp import aiohttp, http_exceptions
 
 Query = Sequence[tuple[str, str]]
 _Answer = tuple[int, Mapping[str, str], bytes]

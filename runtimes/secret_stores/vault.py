@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
-import aiohttp
 import anyio
 
 from kcl.records import dataclass, field
@@ -33,6 +32,7 @@ from runtimes.base import (
     Unreachable,
 )
 from runtimes.base.documents import load_json
+from runtimes.lean_aiohttp import aiohttp
 
 LARGEST_BYTES: Final = 1 << 21
 _AT_ONCE: Final = 8

@@ -244,3 +244,38 @@ def test_screens_start_without_the_language_and_without_a_client() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_comparing_loads_nothing_that_evaluates(tmp_path: Path) -> None:
+    """Another process evaluates; what its provenance says is read here, without what made it."""
+    for name, text in {
+        "kcl.mod": '[package]\nname = "repository"\n',
+        "clusters.yaml": "clusters:\n  here: {kubeconfig: nowhere}\nplacements:\n- {stacks: ['*'], clusters: [here]}\n",
+        "web/project.yaml": "name: web\n",
+        "web/dev/stack.yaml": "name: dev\n",
+        "web/dev/main.k": '{apiVersion = "v1", kind = "ConfigMap", metadata.name = "a"}\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = """
+import sys
+from workbench.cli.main import main
+try:
+    main(["diff", "web/dev"])
+except SystemExit as end:
+    sys.stderr.write(f"ended with {end.code}")
+heavy = ("kcl.api", "kcl.evaluator.value", "kcl.syntax", "kcl.semantic", "kcl.loader")
+print([each for each in heavy if each in sys.modules])
+"""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    assert "here" in done.stderr and "ended with" in done.stderr, "it came as far as the cluster"
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout

@@ -32,6 +32,7 @@ from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from kcl.tools.query.unrendered import unrendered
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import telling, texts
+from workbench.engine.chains import lookup_in, path_of
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.frames import MOST_BYTES
@@ -39,7 +40,7 @@ from workbench.engine.masking import secret_texts_in
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.secret_references import uses
-from workbench.engine.spec import Chain, Lookup, SourceSite, Spec, build
+from workbench.engine.spec import Spec, build
 from workbench.project import Stack, checkout, named, refuse_foreign, top
 
 ParseCache = api.ParseCache
@@ -183,22 +184,6 @@ def _in_repository(file: str, stack: Stack) -> str:
     return file.removeprefix(f"{root}/")
 
 
-def lookup_in(provenance: api.Provenance, before: int = 0) -> Lookup:
-    """What a Spec asks for the chain behind a value; `before` documents of the result are none of its own."""
-
-    made: dict[int, tuple[tuple[api.Site, ...], Chain]] = {}  # by the identity of what is beside it, and so stays
-
-    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
-        found = provenance.lookup(document + before, path)
-        known = made.get(id(found))
-        if known is None or known[0] is not found:
-            chain = tuple(SourceSite(path_of(each.file), each.line, each.column, _kind(each)) for each in found)
-            known = made[id(found)] = found, chain
-        return known[1]
-
-    return chain
-
-
 @dataclass(slots=True)
 class Listening:
     """Finds plugins, and hears of what is secret in their settings and in what they return."""
@@ -219,19 +204,6 @@ def heard(listening: Listening | None) -> frozenset[str]:
 
 def _without_secrets(diagnostic: Diagnostic, spec: Spec) -> Diagnostic:
     return replace(diagnostic, message=masked_text(diagnostic.message, spec.secrets, spec.rules))
-
-
-@lru_cache(maxsize=1 << 14)
-def path_of(name: str) -> Path:
-    """Of a stack's hundreds of files most are those of the compilation before; making and hashing a Path takes long."""
-    return Path(name)
-
-
-def _kind(site: api.Site) -> str:
-    """What a place did, in a word; of an option also its name and who gave it."""
-    if site.kind is not api.SiteKind.OPTION or not site.option:
-        return site.kind.value
-    return f"option {site.option} from {site.given_by}" if site.given_by else f"option {site.option}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from runtimes.base.contents import MAPPINGS
 from runtimes.base.documents import load_json
 from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
 from workbench.engine.fields import MISSING, find
-from workbench.engine.masking import LAST_APPLIED, Seal, is_sensitive, masked, sealed, sensitive_paths
+from workbench.engine.masking import LAST_APPLIED, Seal, is_sensitive, masked, paths_of_kind, sealed, sensitive_paths
 from workbench.engine.placement import OWNERSHIP
 from workbench.engine.pod_updates import POD_TEMPLATE, RESTARTING, held_back
 from workbench.engine.spec import Chain
@@ -169,7 +169,7 @@ def sensitive(prediction: Prediction, rules: SecretRules = BUILT_IN) -> tuple[Fi
     before, after = prediction.before, prediction.after
     if prediction.basis is Basis.OWNERSHIP and before is after and rules == BUILT_IN:
         # the runtime looked through what is there by these very rules (`LiveResource.hidden`): most of a large stack
-        return tuple(dict.fromkeys((*prediction.sensitive, *sensitive_paths(prediction.id, {}, rules))))
+        return tuple(dict.fromkeys((*prediction.sensitive, *paths_of_kind(prediction.id))))
     bodies = (after,) if before is None or before is after else (before, after)
     by_rule = (path for each in bodies for path in sensitive_paths(prediction.id, each, rules))
     return tuple(dict.fromkeys((*prediction.sensitive, *by_rule)))

@@ -20,7 +20,7 @@ from kcl.bounded import Allowance
 from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_crowded, is_out_of_memory
 from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Leaving, Raised, Value, read, write
 
-_LANGUAGE = "workbench.engine.shipped"
+_LANGUAGE = "workbench.engine.evaluating"
 """What nearly everything that is asked needs: it would be imported with the first question."""
 
 

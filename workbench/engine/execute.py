@@ -219,7 +219,7 @@ class _Execution:
         """See `Apply`."""
         resource, place = known(change.resource), change.address.cluster
         found: dict[Reference, Value] = {}
-        for path, reference in found_references(resource.attributes, self._ids):
+        for path, reference in found_references(resource, self._ids):
             if reference not in found:
                 value = await self._value(change, path, reference, waits)
                 if value is None:

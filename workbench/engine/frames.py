@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import struct
 from collections.abc import Callable
+from importlib import import_module
 from types import MappingProxyType
 from typing import IO, Any, Final
 
@@ -30,8 +31,19 @@ class FrameTooLarge(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """A function by its name, imported where it is called: whoever asks for it need not load what it needs."""
+
+    module: str
+    name: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        return getattr(import_module(self.module), self.name)(*arguments)
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
-    """`work(*arguments)`, where `work` is a function that the other process can import.
+    """`work(*arguments)`, where `work` is a function that the other process can import, or the name of one.
 
     `environment` is a dictionary as `marshal` writes it: most often the same text as before, so it need not be read.
     """

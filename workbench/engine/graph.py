@@ -40,13 +40,18 @@ def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[Re
     ids = {str(each): each for each in known}
     said = {each.id: {other for other in each.depends_on if other in known} for each in resources}
     for each in resources:
-        said[each.id].update(reference.id for _, reference in found_references(each.attributes, ids))
+        said[each.id].update(reference.id for _, reference in found_references(each, ids))
     found = _Known(resources)
     for resource in resources:
         for other in found.needed_by(resource):
             if other != resource.id and other not in said[resource.id] and not _reaches(said, other, resource.id):
                 said[resource.id].add(other)
     return {id_: frozenset(needs) for id_, needs in said.items()}
+
+
+def referring_texts(resource: Resource) -> tuple[tuple[PlainPath, str], ...]:
+    """As `reference_texts`, of what a resource says: it is asked several times on the way to a plan."""
+    return reference_texts(resource.attributes) if resource.may_refer else ()
 
 
 def reference_texts(body: Any) -> tuple[tuple[PlainPath, str], ...]:
@@ -71,9 +76,9 @@ def _reference_texts(body: Any, path: PlainPath) -> Iterator[tuple[PlainPath, st
         yield from _reference_texts(each, (*path, key))
 
 
-def found_references(body: Any, ids: Mapping[str, ResourceId]) -> Iterator[tuple[PlainPath, Reference]]:
-    """Yields the references in a body to resources among `ids`, with the paths of their fields."""
-    for path, text in reference_texts(body):
+def found_references(resource: Resource, ids: Mapping[str, ResourceId]) -> Iterator[tuple[PlainPath, Reference]]:
+    """Yields the references of a resource to others among `ids`, with the paths of their fields."""
+    for path, text in referring_texts(resource):
         with suppress(InvalidReference):
             yield from ((path, each) for each in references_in(parts(text, ids)))
 

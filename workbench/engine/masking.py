@@ -119,6 +119,11 @@ class Seal:
         return Seal(self._key, self._secrets | secrets, self._rules if rules == BUILT_IN else rules)
 
     @property
+    def knows_secrets(self) -> bool:
+        """Whether it hides texts beside those that are secret by their look."""
+        return bool(self._secrets)
+
+    @property
     def rules(self) -> SecretRules:
         return self._rules
 
@@ -234,6 +239,11 @@ def secret_looks(body: Body | None, rules: SecretRules = BUILT_IN) -> Iterator[s
         yield from rules.found(texts(body), repr(body))
 
 
+def may_look_secret(body: Body, rules: SecretRules = BUILT_IN) -> bool:
+    """Whether a text or a name in a body may be secret by its look; False where none has to be looked at closer."""
+    return rules.may_find(repr(body))
+
+
 def sensitive_texts(body: Body | None, paths: Iterable[FieldPath]) -> Iterator[str]:
     """Yields the texts at and below sensitive paths of a body."""
     for path in paths if body is not None else ():
@@ -253,6 +263,16 @@ def sensitive_paths(id_: ResourceId, body: Body, rules: SecretRules = BUILT_IN) 
         return (*secret_names(body, rules), *(path for each in rules.paths for path in each.paths(kind, body)))
     named = {"apiVersion": id_.api_version, "kind": id_.kind}
     return (*sensitive.sensitive_paths({**body, **named}, rules), ("metadata", "annotations", LAST_APPLIED))
+
+
+def paths_of_kind(id_: ResourceId) -> tuple[FieldPath, ...]:
+    """Returns what is secret in every resource of a kind, whatever it says: as `sensitive_paths` of an empty one."""
+    return _paths_of_kind(id_.api_version, id_.kind) if isinstance(id_, KubernetesId) else ()
+
+
+@lru_cache(maxsize=1 << 8)
+def _paths_of_kind(api_version: str, kind: str) -> tuple[FieldPath, ...]:
+    return sensitive_paths(KubernetesId(api_version, kind, "", ""), {})
 
 
 def resource_paths(resource: Resource, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:

@@ -97,7 +97,7 @@ async def to_workspace(spec: Spec, clusters: Clusters) -> Narrowed:
         if each.id in withheld:
             continue
         if any(True for _ in unknown_paths(each.attributes)):
-            names = {str(reference): None for _, reference in found_references(before.attributes, known)
+            names = {str(reference): None for _, reference in found_references(before, known)
                      if CLUSTER.holds(reference.id)}  # fmt: skip
             withheld[each.id] = f"no cluster tells {' or '.join(names)} now, which this needs"
         else:
@@ -108,7 +108,7 @@ async def to_workspace(spec: Spec, clusters: Clusters) -> Narrowed:
 def _elsewhere(resource: Resource, known: Mapping[str, ResourceId]) -> tuple[ResourceId, ...]:
     """Returns what a resource needs of the other kind of place, said by `dependsOn` or by a reference."""
     own = kind_of(resource.id)
-    referred = (reference.id for _, reference in found_references(resource.attributes, known))
+    referred = (reference.id for _, reference in found_references(resource, known))
     every = dict.fromkeys((*resource.depends_on, *referred))
     return tuple(each for each in every if kind_of(each) is not own)
 
@@ -151,7 +151,7 @@ def _needing(
     resources: Iterable[Resource], gone: Mapping[ResourceId, str], known: Mapping[str, ResourceId]
 ) -> Iterable[tuple[ResourceId, str]]:
     for each in resources:
-        referred = (reference.id for _, reference in found_references(each.attributes, known))
+        referred = (reference.id for _, reference in found_references(each, known))
         if (other := next((id_ for id_ in (*each.depends_on, *referred) if id_ in gone), None)) is not None:
             yield each.id, f"it needs {other}, which is not planned either"
 

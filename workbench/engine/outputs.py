@@ -30,7 +30,7 @@ from runtimes.base import (
     unknown_paths,
 )
 from workbench.engine.errors import EngineError, MovedObject, SpecInvalid
-from workbench.engine.graph import reference_texts
+from workbench.engine.graph import reference_texts, referring_texts
 from workbench.engine.masking import secret_texts_in
 from workbench.engine.reads import OutputRead, OutputValue
 from workbench.engine.release import Release, StepState
@@ -92,7 +92,7 @@ def uses(spec: Spec) -> tuple[OutputUse, ...]:
 
 
 def _uses_of(resource: Resource, spec: Spec, ids: Ids) -> Iterator[OutputUse]:
-    for path, text in reference_texts(resource.attributes):
+    for path, text in referring_texts(resource):
         for output in dict.fromkeys(outputs_in(parts(text, ids))):
             chain = spec.chain(resource.id, path)
             yield OutputUse(resource.id, path, output, f"{chain[0].file}:{chain[0].line}" if chain else spec.stack)

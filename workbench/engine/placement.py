@@ -60,9 +60,14 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
             attributes=_follow(each, ids, follow),
             depends_on=tuple(moved[other] for other in each.depends_on),
         )
+        if each.depends_on or each.may_refer
+        else each
         for each in placed.values()
     )
-    validate(resources, spec.stack)
+    if len(set(moved.values())) < len(moved):
+        validate(
+            resources, spec.stack
+        )  # names two that have become one; nothing else of a Spec is less valid than it was
     origins = {moved[id_]: origin for id_, origin in spec.origins.items()}
     return replace(spec, resources=resources, origins=origins)
 

@@ -452,7 +452,7 @@ def _waits(diff: StackDiff, change: Change) -> Iterable[str]:
         return
     ids = {str(each.id): each.id for each in diff.spec}
     fields: dict[PlainPath, dict[str, None]] = {}
-    for path, reference in found_references(change.resource.attributes, ids):
+    for path, reference in found_references(change.resource, ids):
         if CLUSTER.holds(reference.id) and any(True for _ in unknown_paths(find(change.resolved, path))):
             fields.setdefault(path, {})[f"{reference.id}{reference.usual}"] = None
     for names in fields.values():

@@ -16,13 +16,17 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kcl import api
 from kcl.records import dataclass, field
 from kcl.regular import read_regular_text
 from kcl.secrecy.names import is_about_property
 from workbench.project import WorkbenchError, refuse_foreign
 from workbench.project.plugins import ENTRY_POINT_GROUP, PLUGINS_FILE, AllowedPlugin, read_allowed_plugins
+
+if TYPE_CHECKING:
+    # found where a program is evaluated; who asks for that hands this over, and loads nothing that evaluates
+    from kcl import api
 
 _LARGEST_BYTES = 1_000_000
 
@@ -54,6 +58,8 @@ class RepositoryPlugins:
 
     def find(self, name: str) -> api.PluginCode:
         """Returns the plugin; raises `PluginRefused` with the reason and what to do."""
+        from kcl import api
+
         listed_in = self.root / PLUGINS_FILE
         try:
             every = read_allowed_plugins(self.root)
@@ -66,6 +72,8 @@ class RepositoryPlugins:
             raise api.PluginRefused(f"the plugin {name} cannot be used: {error}") from error
 
     def _code(self, allowed: AllowedPlugin, listed_in: Path, every: frozenset[str]) -> api.PluginCode:
+        from kcl import api
+
         files: tuple[str, ...] = (str(listed_in),)
         code: api.FileCode | api.EntryPointCode
         text = read_code(allowed)

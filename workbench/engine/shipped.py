@@ -1,7 +1,8 @@
 """Compiling in a process that can be ended: what goes there, and what comes back.
 
 A Spec asks the evaluation for the chain behind a field, which stays where it was made. So its provenance is packed
-there, once the Spec is on its way, and unpacked here when somebody asks for a chain.
+there, once the Spec is on its way, and unpacked here when somebody asks for a chain. What is done there is in
+`evaluating`, which nothing here imports: loading the language takes longer than a small diff's questions to a cluster.
 """
 
 from __future__ import annotations
@@ -11,27 +12,34 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kcl import api
 from kcl.bounded import Allowance
+from kcl.diagnostics import Code, error
 from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import Body, KubernetesId, Resource, ResourceId, RuntimeType, TerraformId
-from workbench.engine.compile import PluginFinder, compiled_with_result, lookup_in, path_of
+from workbench.engine.chains import lookup_in, path_of
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Rest, evaluators
-from workbench.engine.memos import memos
-from workbench.engine.recovery.compile import compile_now as compile_document_now
-from workbench.engine.recovery.document import RecoveryDocument
+from workbench.engine.frames import Work
 from workbench.engine.spec import Chain, Lookup, Origin, Spec
 from workbench.project import Stack, WorkbenchError
 
 if TYPE_CHECKING:
-    # What few commands need is loaded by those.
+    # What evaluates is loaded where it does; what few commands need, by those.
+    from kcl import api
+    from kcl.api import PluginFinder
     from workbench.engine.intake.modelling import Proposal
+    from workbench.engine.recovery.document import RecoveryDocument
     from workbench.engine.sites.declaration import Site
+
+_EVALUATING: Final = "workbench.engine.evaluating"
+COMPILED: Final = Work(_EVALUATING, "compiled")
+DOCUMENT: Final = Work(_EVALUATING, "document")
+SITE: Final = Work(_EVALUATING, "site")
+PROPOSAL: Final = Work(_EVALUATING, "proposal")
 
 
 async def compile_stack(
@@ -54,7 +62,7 @@ async def compile_stack(
     overlay = {str(path): text for path, text in inputs.overlay.items()}
     try:
         shipped, provenance = await evaluators.afirst(
-            allowance, _compiled, of_repository, dict(inputs.options), inputs.settings, overlay, results
+            allowance, COMPILED, of_repository, dict(inputs.options), inputs.settings, overlay, results
         )
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, stack.directory) from None
@@ -81,7 +89,7 @@ def compile_apart(
     options = dict(plain.options)
     try:
         found: Iterator[Any] = evaluators.items(
-            allowance, _compiled, of_repository, options, plain.settings, dict[str, str](), True
+            allowance, COMPILED, of_repository, options, plain.settings, dict[str, str](), True
         )
         packed_, provenance = found
     except EvaluationEnded as ended:
@@ -89,26 +97,6 @@ def compile_apart(
     except WorkbenchError as error:
         return error
     return Shipped(packed_, provenance)
-
-
-def _compiled(
-    of_repository: bytes, options: dict[str, str], settings: tuple[str, ...], overlay: dict[str, str], results: bool
-) -> Iterator[bytes | api.CachedProvenance]:
-    """Yields the stack, packed, and what is seldom needed at once: its provenance."""
-    stack, root, plugins = _of_repository(of_repository)
-    inputs = CompileInputs(options, settings, {path_of(name): text for name, text in overlay.items()})
-    compiled, result = compiled_with_result(
-        stack, inputs, memos.cache_for(root, results=results, secrets=stack.secrets), plugins
-    )
-    yield packed(compiled, result.dependency_names)
-    yield api.portable(result.provenance)
-
-
-@lru_cache(maxsize=16)
-def _of_repository(packed: bytes) -> tuple[Stack, Path, PluginFinder | None]:
-    """What is the same from one edit to the next, most often."""
-    found: tuple[Stack, Path, PluginFinder | None] = pickle.loads(packed)
-    return found
 
 
 def packed(compiled: CompiledStack, dependencies: Iterable[str]) -> bytes:
@@ -219,16 +207,9 @@ async def compile_document(
 ) -> RecoveryDocument:
     """The same for a recovery program. Raises `EngineError`, `CompileFailed` or `InvalidRecovery`."""
     try:
-        return await evaluators.acall(allowance, _document, file, inputs.plain(), root, plugins, secrets)
+        return await evaluators.acall(allowance, DOCUMENT, file, inputs.plain(), root, plugins, secrets)
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, file) from None
-
-
-def _document(
-    file: Path, inputs: CompileInputs, root: Path, plugins: PluginFinder | None, secrets: SecretRules
-) -> RecoveryDocument:
-    cache = memos.cache_for(root, secrets=secrets)
-    return compile_document_now(file, inputs, plugins=plugins, cache=cache, rules=secrets)
 
 
 async def declared_site(
@@ -236,15 +217,9 @@ async def declared_site(
 ) -> Site:
     """The same for the declaration of a site. Raises `CompileFailed` or `InvalidSite`."""
     try:
-        return await evaluators.acall(allowance, _site, file, name, root, secrets)
+        return await evaluators.acall(allowance, SITE, file, name, root, secrets)
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, file) from None
-
-
-def _site(file: Path, name: str, root: Path, secrets: SecretRules) -> Site:
-    from workbench.engine.sites.declaration import read_now
-
-    return read_now(file, name, secrets, memos.cache_for(root, secrets=secrets))
 
 
 async def proposed_components(
@@ -252,19 +227,13 @@ async def proposed_components(
 ) -> Proposal:
     """Asks the models of a repository what objects amount to. Raises `CompileFailed` or `ModelsUnknown`."""
     try:
-        return await evaluators.acall(allowance, _proposal, file, [*objects], root, secrets)
+        return await evaluators.acall(allowance, PROPOSAL, file, [*objects], root, secrets)
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, file) from None
 
 
-def _proposal(file: Path, objects: Sequence[Body], root: Path, secrets: SecretRules) -> Proposal:
-    from workbench.engine.intake.modelling import propose_now
-
-    return propose_now(file, objects, secrets, memos.cache_for(root, results=False, secrets=secrets))
-
-
 def ended_as_failure(ended: EvaluationEnded, where: Path) -> CompileFailed:
-    finding = api.finding(ended.message)
+    finding = error(Code.EVALUATION, ended.message, None)
     rendered = f"error: {ended.message}\n"
     return CompileFailed(
         ended.message, where=ended.where or str(where), diagnostics=(finding,), rendered=rendered, hint=ended.hint

@@ -38,7 +38,7 @@ from runtimes.base import (
 from runtimes.base.documents import DocumentError, load_all_yaml
 from workbench.engine.errors import DependencyCycle, SpecInvalid
 from workbench.engine.fields import MISSING, find, plain_steps
-from workbench.engine.graph import find_cycle, found_references, reference_texts
+from workbench.engine.graph import find_cycle, found_references, referring_texts
 from workbench.engine.masking import (
     opaque_paths,
     public_names,
@@ -260,7 +260,7 @@ def _check_references(spec: Spec, ids: Mapping[str, ResourceId]) -> None:
     """Raises `SpecInvalid` for a text with a reference that leads nowhere, or with a function that is wrong whatever
     its references stand for, with the line that says it."""
     for resource in spec:
-        for path, text in reference_texts(resource.attributes):
+        for path, text in referring_texts(resource):
             try:
                 composed(parts(text, ids), lambda _: UNKNOWN)
             except InvalidReference as error:
@@ -292,8 +292,7 @@ def validate(
         known[each.id] = each
     ids = {str(each): each for each in known}
     fields = {
-        each.id: {reference.id: path for path, reference in found_references(each.attributes, ids)}
-        for each in known.values()
+        each.id: {reference.id: path for path, reference in found_references(each, ids)} for each in known.values()
     }
     cycle = find_cycle({each.id: [*each.depends_on, *fields[each.id]] for each in known.values()})
     if not cycle:

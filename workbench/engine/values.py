@@ -39,7 +39,6 @@ from runtimes.base import (
     followed,
     format_path,
     is_unknown,
-    may_refer,
     outputs_in,
     parts,
     refers,
@@ -134,7 +133,7 @@ def fill(
             secrets.update(part for each in used if each.is_secret for part in texts(each.value))
         return as_wanted(resource.id, path, made)
 
-    if not may_refer(resource.attributes):
+    if not resource.may_refer:
         return Filled(resource)
     attributes = _replaced(resource.attributes, filled)
     if attributes != resource.attributes:

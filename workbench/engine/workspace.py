@@ -251,7 +251,7 @@ async def _live(spec: Spec, known: Mapping[str, ResourceId], clusters: Clusters)
     ids = {
         reference.id
         for resource in terraform(spec)
-        for _, reference in found_references(resource.attributes, known)
+        for _, reference in found_references(resource, known)
         if isinstance(reference.id, KubernetesId)
     }
     found: dict[ResourceId, dict[str, LiveResource | None]] = {id_: {} for id_ in ids}

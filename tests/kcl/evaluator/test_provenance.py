@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.sites import SiteKind
 from tests.kcl.evaluator.conftest import Evaluated
 
 MODELS = """schema App:

@@ -19,7 +19,7 @@ from kcl import api
 from kcl.cache.sealing import key_from, opened, seal
 from kcl.cache.store import Store
 from kcl.evaluator import provenance as evaluated
-from kcl.results.places import CachedProvenance
+from kcl.evaluator.cached_provenance import CachedProvenance
 from kcl.results.result_cache import ResultCache
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.plugins.test_plugins import Finder

@@ -216,7 +216,7 @@ class _Run:
                 plan.action is PlannedAction.DELETE and id_ not in workspace.state
             ):
                 continue
-            needs = {each.id for _, each in found_references(wanted[id_].attributes, ids)} if id_ in wanted else set()
+            needs = {each.id for _, each in found_references(wanted[id_], ids)} if id_ in wanted else set()
             if self._is_stopping or needs & failed:
                 failed.add(id_)
                 continue
@@ -291,5 +291,5 @@ def _needed(id_: ResourceId, request: WorkspacePlanRequest, wanted: Mapping[Reso
         if each in seen or each not in wanted:
             continue
         seen.add(each)
-        todo += [reference.id for _, reference in found_references(wanted[each].attributes, ids)]
+        todo += [reference.id for _, reference in found_references(wanted[each], ids)]
     return id_ in seen

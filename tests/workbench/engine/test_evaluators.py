@@ -17,12 +17,11 @@ import pytest
 
 from kcl.bounded import Allowance
 from runtimes.base import KubernetesId, Resource, RuntimeType, TerraformId
-from workbench.engine import shipped
+from workbench.engine import evaluating, shipped
 from workbench.engine.compile import compile_now
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Evaluators
-from workbench.engine.shipped import _compiled
 from workbench.engine.spec import Origin, Spec
 from workbench.project import Stack, discover
 
@@ -297,12 +296,12 @@ def test_everything_a_spec_may_hold_arrives() -> None:
 
 def stack_and_death(of_repository: bytes, *rest: Any) -> Iterator[Any]:
     """Sends the Spec, and dies before its provenance."""
-    yield next(_compiled(of_repository, *rest))
+    yield next(evaluating.compiled(of_repository, *rest))
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def test_provenance_that_is_lost_is_not_told_as_nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "_compiled", stack_and_death)
+    monkeypatch.setattr(shipped, "COMPILED", stack_and_death)
     stack = _stack("checkout/prod")
     compiled = await shipped.compile_stack(stack, CompileInputs(), SAMPLE, ALLOWANCE)
     with pytest.raises(CompileFailed, match="the process that evaluated it died"):

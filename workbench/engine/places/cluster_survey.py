@@ -47,7 +47,7 @@ from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, waves
 from workbench.engine.ignoring import Sent, left_to_others
-from workbench.engine.masking import masked, secrets_at
+from workbench.engine.masking import masked, may_look_secret, secrets_at
 from workbench.engine.overruled import overruled
 from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.places.place import Found
@@ -91,10 +91,11 @@ class ClusterSurvey:
         self._predictions: dict[ResourceId, Prediction] = {}
         self._filled: dict[ResourceId, Filled] = {}
         self._hidden: dict[ResourceId, tuple[FieldPath, ...]] = {}
+        self._open: set[ResourceId] = set()
         self._sent: dict[ResourceId, Sent] = {}
         self._taken_away: dict[ResourceId, frozenset[FieldPath]] = {}
         self._references = {
-            each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
+            each.id: {reference.id for _, reference in found_references(each, self._ids)} for each in spec
         }
         self._own = frozenset(each.id for each in spec if CLUSTER.holds(each.id))
         self._problems: list[Problem] = []
@@ -221,8 +222,17 @@ class ClusterSurvey:
         self._predictions[resource.id], self._filled[resource.id] = prediction, filled
         self._note_overruled(address, filled, prediction)
         hidden = self._hidden[resource.id] = sensitive(prediction, self._surveying.initial_seals.screen.rules)
+        if prediction.before is prediction.after and not self._may_hide(prediction.after, hidden):
+            self._open.add(resource.id)
+            return
         bodies = {id(each): each for each in (prediction.before, prediction.after) if each is not None}
         self._surveying.learn(text for body in bodies.values() for text in secrets_at(body, hidden))
+
+    def _may_hide(self, body: Body, hidden: Iterable[FieldPath]) -> bool:
+        """Whether something in a body may be secret by its place or its look. Most of a large stack is as it is applied
+        and has nothing of the kind, and need not be gone through text by text."""
+        is_there = any(find(body, path) is not MISSING for path in hidden)
+        return is_there or may_look_secret(body, self._surveying.initial_seals.screen.rules)
 
     async def _left_to_others(self, resource: Resource) -> Resource:
         """Returns what is sent of a resource of which rules leave fields to others. Raises `RuntimeFailure`."""
@@ -307,6 +317,8 @@ class ClusterSurvey:
             live = await self._runtime.read(ReadRequest(asked.id))
             after = overlaid(live.body if live else {}, filled.resource.attributes)
             return Prediction(asked.id, live, after, unknown=filled.unknown, warnings=(warning,), basis=Basis.RESOURCE)
+        if not (filled.secret or filled.unknown or prediction.unknown):
+            return prediction
         secret = tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.secret)
         return replace(
             prediction,
@@ -378,8 +390,9 @@ class ClusterSurvey:
             ),
         )
         written = [each for each in fields.shown if each.op is not Op.KEPT]
-        after = masked(prediction.after, hidden, seals.screen)
         is_same = live is not None and live.body is prediction.after
+        is_open = id_ in self._open and not seals.screen.knows_secrets
+        after = prediction.after if is_open else masked(prediction.after, hidden, seals.screen)
         action, because = _action(prediction, bool(written), fields.claims, was_deleted)
         if live is not None and action is not Action.REPLACE and address in self._surveying.replaces:
             action, because = Action.REPLACE, "its replacement was requested"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kcl.bounded import Allowance
 from kcl.records import dataclass
@@ -27,11 +27,14 @@ from runtimes.base import Body, KubernetesId, ResourceId, TerraformId, Unknown, 
 from workbench.engine.compiled import CompileFailed
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.evaluators import evaluators
+from workbench.engine.frames import Work
 from workbench.engine.masking import Masked, Seal, masked
 from workbench.engine.policy.findings import Violation
 from workbench.engine.policy.rules import Subject
+from workbench.engine.shipped import ended_as_failure
 from workbench.project import OutsideRepository
 
+_SAID: Final = Work("workbench.engine.policy.evaluating", "said")
 _KEYS = frozenset({"message", "resource", "field"})
 
 
@@ -44,13 +47,9 @@ class Check:
 
     async def look(self, subject: Subject, allowance: Allowance) -> list[Violation]:
         """What cannot be checked is a violation that nobody can tell."""
-        # the language is for who evaluates: screens show what policies found, and start without it
-        from workbench.engine.policy.evaluating import said
-        from workbench.engine.shipped import ended_as_failure
-
         try:
             arguments = str(self.file), str(self.within), _told(subject), subject.spec.rules
-            return list(_violations(await evaluators.acall(allowance, said, *arguments), subject))
+            return list(_violations(await evaluators.acall(allowance, _SAID, *arguments), subject))
         except EvaluationEnded as ended:
             error: EngineError | OutsideRepository = ended_as_failure(ended, self.file)
         except (EngineError, OutsideRepository) as raised:
