@@ -73,7 +73,7 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
     "vet": ("kcl.tools.vet", "hold data against a schema"),
     "doc": ("kcl.tools.doc", "make pages out of schemas"),
     "import": ("kcl.tools.imports", "make schemas out of other formats"),
-    "query": ("kcl.tools.query", "read variables, schemas and arguments of files"),
+    "query": ("kcl.tools.query.command", "read variables, schemas and arguments of files"),
     "set": ("kcl.tools.set", "set values in a file"),
     "explain": ("kcl.tools.explain", "tell more about the code of a diagnostic"),
     "lsp": ("kcl.tools.lsp", "serve editors"),

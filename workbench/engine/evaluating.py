@@ -15,9 +15,9 @@ from workbench.engine.chains import path_of
 from workbench.engine.compile import PluginFinder, compiled_with_result
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.memos import memos
+from workbench.engine.packing import packed
 from workbench.engine.recovery.compile import compile_now as compile_document_now
 from workbench.engine.recovery.document import RecoveryDocument
-from workbench.engine.shipped import packed
 from workbench.project import Stack
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ there, once the Spec is on its way, and unpacked here when somebody asks for a c
 
 from __future__ import annotations
 
-import marshal
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +17,14 @@ from kcl.bounded import Allowance
 from kcl.diagnostics import Code, error
 from kcl.records import dataclass, field
 from kcl.secrecy.rules import BUILT_IN, SecretRules
-from runtimes.base import Body, KubernetesId, Resource, ResourceId, RuntimeType, TerraformId
-from workbench.engine.chains import lookup_in, path_of
+from runtimes.base import Body
+from workbench.engine.chains import lookup_in
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Rest, evaluators
 from workbench.engine.frames import Work
-from workbench.engine.spec import Chain, Lookup, Origin, Spec
+from workbench.engine.packing import unpacked
+from workbench.engine.spec import Chain, Lookup
 from workbench.project import Stack, WorkbenchError
 
 if TYPE_CHECKING:
@@ -91,89 +91,12 @@ def compile_apart(
         found: Iterator[Any] = evaluators.items(
             allowance, COMPILED, of_repository, options, plain.settings, dict[str, str](), True
         )
-        packed_, provenance = found
+        packed, provenance = found
     except EvaluationEnded as ended:
         return ended_as_failure(ended, stack.directory)
     except WorkbenchError as error:
         return error
-    return Shipped(packed_, provenance)
-
-
-def packed(compiled: CompiledStack, dependencies: Iterable[str]) -> bytes:
-    """A compiled stack as bytes, but for its provenance; `dependencies` instead of those that it has.
-
-    Plain data is read several times as fast as objects.
-    """
-    spec = compiled.spec
-    return _bytes(
-        (
-            [_plain_resource(each) for each in spec.resources],
-            [(*_plain_id(id_), origin.document, origin.prefix) for id_, origin in spec.origins.items()],
-            spec.secrets,
-            compiled.seconds,
-            compiled.log,
-            pickle.dumps(compiled.diagnostics) if compiled.diagnostics else b"",
-            marshal.dumps(sorted(dependencies)),
-        )
-    )
-
-
-def unpacked(shipped: bytes, stack: Stack, lookup: Lookup) -> CompiledStack:
-    resources, origins, secrets, seconds, log, diagnostics, dependencies = _read(shipped)
-    spec = Spec(
-        str(stack.path),
-        tuple([_resource(*each) for each in resources]),
-        {_id(kind, parts): Origin(document, prefix) for kind, parts, document, prefix in origins},
-        lookup,
-        secrets,
-        rules=stack.secrets,
-    )
-    found = pickle.loads(diagnostics) if diagnostics else ()
-    return CompiledStack(spec, found, _paths(dependencies), seconds, log)
-
-
-_PlainId = tuple[str, tuple[str, str, str, str]]
-
-
-def _plain_resource(resource: Resource) -> tuple[Any, ...]:
-    needs = [_plain_id(each) for each in resource.depends_on]
-    return (*_plain_id(resource.id), resource.type.value, resource.attributes, needs, dict(resource.extensions))
-
-
-def _resource(
-    kind: str, parts: tuple[str, str, str, str], type_: str, attributes: Body, needs: list[_PlainId], extensions: Body
-) -> Resource:
-    depends_on = tuple([_id(*each) for each in needs])
-    return Resource(_id(kind, parts), RuntimeType(type_), attributes, depends_on, extensions)
-
-
-def _plain_id(id_: ResourceId) -> _PlainId:
-    match id_:
-        case KubernetesId():
-            return RuntimeType.KUBERNETES.value, (id_.api_version, id_.kind, id_.namespace, id_.name)
-        case TerraformId():
-            return RuntimeType.TERRAFORM.value, (id_.provider_namespace, id_.provider, id_.resource_type, id_.name)
-
-
-def _id(kind: str, parts: tuple[str, str, str, str]) -> ResourceId:
-    return KubernetesId(*parts) if kind == RuntimeType.KUBERNETES.value else TerraformId(*parts)
-
-
-def _bytes(value: Any) -> bytes:
-    try:
-        return b"m" + marshal.dumps(value)
-    except ValueError:  # definitions beside a stack are YAML, which has dates
-        return b"p" + pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-
-
-def _read(written: bytes) -> Any:
-    return marshal.loads(memoryview(written)[1:]) if written[:1] == b"m" else pickle.loads(memoryview(written)[1:])
-
-
-@lru_cache(maxsize=64)
-def _paths(names: bytes) -> frozenset[Path]:
-    """Hundreds of files, most often those of the edit before."""
-    return frozenset(map(path_of, marshal.loads(names)))
+    return Shipped(packed, provenance)
 
 
 def _awaited(rest: Rest, where: Path) -> Lookup:

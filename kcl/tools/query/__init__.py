@@ -6,7 +6,3 @@ schemas     schemas with attributes, types, defaults, docs and decorators
 arguments   calls of `option`
 command     `kcl query`
 """
-
-from kcl.tools.query.command import main
-
-__all__ = ["main"]

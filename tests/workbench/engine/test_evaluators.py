@@ -17,7 +17,7 @@ import pytest
 
 from kcl.bounded import Allowance
 from runtimes.base import KubernetesId, Resource, RuntimeType, TerraformId
-from workbench.engine import evaluating, shipped
+from workbench.engine import evaluating, packing, shipped
 from workbench.engine.compile import compile_now
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EvaluationEnded
@@ -287,7 +287,7 @@ def test_everything_a_spec_may_hold_arrives() -> None:
     stack = _stack("checkout/prod")
     spec = Spec(str(stack.path), resources, origins, None, frozenset({"a secret"}))
     compiled = CompiledStack(spec, (), frozenset(), 0.5, "said")
-    arrived = shipped.unpacked(shipped.packed(compiled, ["/b", "/a"]), stack, lambda document, path: ())
+    arrived = packing.unpacked(packing.packed(compiled, ["/b", "/a"]), stack, lambda document, path: ())
     assert repr(arrived.spec.resources) == repr(resources)
     assert [repr(each.attributes) for each in arrived.spec] == [repr(each.attributes) for each in resources]
     assert arrived.spec == spec and arrived.spec.origins == origins and arrived.spec.secrets == spec.secrets
