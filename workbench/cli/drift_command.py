@@ -112,9 +112,9 @@ def command(
         from workbench.cli.applying import apply_made
 
         ctx.exit(apply_made(session, made, context.output, yes=yes, confirm=confirm, watch=watch, timeout=timeout))
-    if every is not None:
-        anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
     is_whole = not globs and not clusters and not is_broken
+    if every is not None:
+        anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_, is_whole)
     looks, gone = anyio.run(_look, session, stacks, given, clusters, context.output, is_whole)
     _print(context.output, looks, session, format_, gone)
     tell_taken_out(gone, context.output)
@@ -166,15 +166,19 @@ async def _keep_looking(
     every: float,
     output: Output,
     format_: str,
+    is_whole: bool,
 ) -> None:
-    """Prints the first look whole, and then what is new in each, for ever."""
+    """Prints the first look whole, and then what is new in each, for ever. Of stacks that a whole repository has no
+    more it says once what they left: whoever takes one out while this looks is told by the next look of anybody."""
     from workbench.engine.drift import news, remembered
     from workbench.present import drift
 
     async with session:
         before = await session.drift(stacks, given, clusters=clusters)
         known = remembered((), before)
-        _print(output, before, session, format_)
+        gone = await session.taken_out() if is_whole else None
+        _print(output, before, session, format_, gone)
+        tell_taken_out(gone, output)
         while True:
             await anyio.sleep(every)
             after = await session.drift(stacks, given, clusters=clusters)
@@ -196,7 +200,7 @@ def _print(
     if format_ == "markdown":
         from workbench.present import drift_report
 
-        output.data(drift_report.markdown(looks, session.tree().all_findings(), root, now))
+        output.data(drift_report.markdown(looks, session.tree().all_findings(), root, now, gone))
         return
     if format_ == "json":
         output.json(drift.document(looks, root, now, gone))

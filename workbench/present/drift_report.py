@@ -14,6 +14,7 @@ from pathlib import Path
 from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.drift import StackDrift
+from workbench.engine.fleet import TakenOut
 from workbench.present import drift
 from workbench.present.glyphs import UNICODE
 from workbench.present.pull_request import code, escaped, fenced, fitting, value
@@ -26,12 +27,23 @@ _MOST_FIELDS = 60
 _MORE = "**More was found than fits here:** `wb drift` lists it."
 
 
-def markdown(looks: Sequence[StackDrift], findings: Iterable[Finding], root: Path, at: datetime) -> str:
-    """Returns the whole report. `findings` are about files of the repository: with an error, stacks may be missing."""
-    return fitting(list(_markdown(looks, tuple(findings), root, at)), _MORE)
+def markdown(
+    looks: Sequence[StackDrift],
+    findings: Iterable[Finding],
+    root: Path,
+    at: datetime,
+    gone: TakenOut | None = None,
+) -> str:
+    """Returns the whole report. `findings` are about files of the repository: with an error, stacks may be missing.
+
+    `gone` is about stacks that the repository has no more, None where that was not asked.
+    """
+    return fitting(list(_markdown(looks, tuple(findings), root, at, gone or TakenOut())), _MORE)
 
 
-def _markdown(looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: Path, at: datetime) -> Iterator[str]:
+def _markdown(
+    looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: Path, at: datetime, gone: TakenOut
+) -> Iterator[str]:
     drifted = [each for each in looks if each.has_drifted]
     unsure = [each for each in looks if not each.is_certain]
     may_miss = any(each.is_error for each in findings)
@@ -47,6 +59,10 @@ def _markdown(looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: 
         yield f"**Of {counted(len(unsure), 'stack')} it is not known**, see below."
     if may_miss:
         yield "**A file of the repository is broken, so stacks may be missing**, see below."
+    if gone.left:
+        yield f"**{counted(len(gone.left), 'stack')} that the repository has no more left something**, see below."
+    if gone.unknown:
+        yield "**Of stacks that the repository has no more it is not all known**, see below."
     if said := drift.left_to_others(looks):
         yield f"{said}."
     if drifted or unsure:
@@ -58,6 +74,7 @@ def _markdown(looks: Sequence[StackDrift], findings: tuple[Finding, ...], root: 
                 known = "yes" if each.is_certain else "**no**"
                 yield f"| {code(str(each.stack))} | {escaped(_counted(each))} | {known} |"
     yield from _not_known(unsure, findings, root)
+    yield from _taken_out(gone)
     for each in drifted[:_MOST_STACKS]:
         yield from _stack(each, root)
     if len(drifted) > _MOST_STACKS:
@@ -99,6 +116,20 @@ def _not_known(unsure: Sequence[StackDrift], findings: Sequence[Finding], root: 
             yield f"  - {escaped(each.replace(f'{root}/', '').strip())}"
     if len(unsure) > _MOST_STACKS:
         yield f"- and {len(unsure) - _MOST_STACKS} more stacks"
+
+
+def _taken_out(gone: TakenOut) -> Iterator[str]:
+    if not gone.said:
+        return
+    yield ""
+    yield "### Gone from the repository"
+    yield ""
+    for stack, what in list(gone.left.items())[:_MOST_STACKS]:
+        yield f"- {code(stack)} {escaped(what)}"
+    if len(gone.left) > _MOST_STACKS:
+        yield f"- and {len(gone.left) - _MOST_STACKS} more stacks: `wb drift` names them"
+    for each in gone.unknown:
+        yield f"- {escaped(each)}"
 
 
 def _stack(look: StackDrift, root: Path) -> Iterator[str]:

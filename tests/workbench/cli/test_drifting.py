@@ -284,6 +284,17 @@ async def test_a_report_without_drift_is_no_good_news_where_something_is_not_kno
     assert "nothing" in found.out and str(released.root) not in found.out
 
 
+async def test_a_report_of_a_whole_repository_names_what_stacks_left_that_it_has_no_more(released: Place) -> None:
+    (released.root / "web/dev/stack.yaml").unlink()
+    found = await released("drift", "-o", "markdown")
+    assert found.code == ExitCode.OK and "**1 stack that the repository has no more left something**" in found.out
+    assert "### Gone from the repository\n\n- `web/dev` its release 1 left " in found.out, found.out
+    assert "Gone from" not in (await released("drift", "*/prod", "-o", "markdown")).out, "nobody asked for all"
+    released.sandbox.disturbances[1].add(Disturbance("internal-error"))
+    unsure = await released("drift", "-o", "markdown")
+    assert "### Gone from the repository\n\n- `web/dev` its release 1 left " in unsure.out, unsure.out
+
+
 @pytest.mark.slow
 async def test_looking_again_and_again_says_what_is_new_and_ends_by_a_signal(released: Place) -> None:
     process = await asyncio.create_subprocess_exec(
