@@ -23,6 +23,7 @@ from workbench.present.glyphs import ASCII, Glyphs
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import Stack, StackPath, WorkbenchError
+from workbench.words import few
 
 COLUMNS = (
     Column("Stack", grow=True, most=40, has_tail=True),
@@ -70,6 +71,7 @@ class Entry:
         return self.look is not None and not 0 <= (now - self.look.looked_at).total_seconds() < FRESH_SECONDS
 
 
+_MOST_NAMED = 4
 _STANDINGS: Mapping[Standing, tuple[str, str, Tone]] = {
     Standing.FAILED: ("bad", "Failed", Tone.BAD),
     Standing.UNKNOWN: ("unknown", "Unknown", Tone.WARN),
@@ -344,12 +346,20 @@ def counts_line(entries: Sequence[Entry], glyphs: Glyphs, now: datetime) -> Line
     return line(*parts)
 
 
-def silence_lines(entries: Iterable[Entry], glyphs: Glyphs, now: datetime) -> Iterator[Line]:
-    """Yields a line for each place that did not answer, with the stacks that nothing is known of for it."""
+def silence_lines(entries: Iterable[Entry], glyphs: Glyphs, now: datetime, most: int | None = None) -> Iterator[Line]:
+    """Yields a line for each place that did not answer, with the stacks that nothing is known of for it.
+
+    Of more than `most` it names the others in one line: a screen has not room for all, and none is dropped unsaid.
+    """
     entries = tuple(entries)
-    for each in silences(look for entry in entries if (look := entry.look) is not None):
+    found = tuple(silences(look for entry in entries if (look := entry.look) is not None))
+    shown = found if most is None or len(found) <= most else found[: most - 1]
+    for each in shown:
         unseen = sum(entry.look is None and each.place in entry.stack.clusters for entry in entries)
         yield _silence_line(each, unseen, glyphs, now)
+    if more := found[len(shown) :]:
+        names = few([each.place for each in more], _MOST_NAMED)
+        yield line(Span(f"{glyphs.unknown} {len(more)} more are silent", Tone.WARN), f": {names}")
 
 
 def _silence_line(each: Silence, unseen: int, glyphs: Glyphs, now: datetime) -> Line:

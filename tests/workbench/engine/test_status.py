@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.base import Address, Contact, Health, KubernetesId, Lost, ObjectRef, Observation, Status, StatusNode
+from runtimes.base import (
+    Address,
+    Contact,
+    Health,
+    KubernetesId,
+    Lost,
+    ObjectRef,
+    Observation,
+    Status,
+    StatusNode,
+    Unreachable,
+)
 from workbench.engine.drift import StackDrift
 from workbench.engine.fleet import StackLook, Standing
 from workbench.engine.status import ResourceStatus, Source, Statuses, StatusTree, Verdict, Watched
-from workbench.present import documents, reconcile
+from workbench.present import documents, fleet, reconcile
+from workbench.present.fleet import Entry
 from workbench.present.glyphs import UNICODE
-from workbench.project import ProjectName, StackName, StackPath
+from workbench.project import ProjectName, Stack, StackName, StackPath
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 VALID_SECONDS = 10.0
@@ -178,6 +191,22 @@ def test_what_may_not_be_seen_is_not_known_and_not_unready() -> None:
     assert standing(hidden, hidden) is Standing.UNKNOWN
     assert standing(ready, hidden) is Standing.UNKNOWN
     assert standing(hidden, Health(Status.FAILED)) is Standing.FAILED
+
+
+def test_of_many_silent_places_a_screen_names_all_in_as_many_lines_as_it_has() -> None:
+    stack = StackPath(ProjectName("shop"), StackName("prod"))
+    names = [f"c{number}" for number in range(9)]
+    sources = tuple(Source(each, None, Lost(BEGIN, Unreachable.__name__, f"no route to {each}"), 0.0) for each in names)
+    look = StackLook(stack, BEGIN, StackDrift(stack, BEGIN), StatusTree(Statuses(()), sources, BEGIN))
+    entries = [Entry(Stack(stack, Path("prod"), Path(), None), "", look, False)]
+    every = [str(each) for each in fleet.silence_lines(entries, UNICODE, BEGIN)]
+    assert len(every) == len(names) and all(
+        f"no route to {name}" in said for name, said in zip(names, every, strict=True)
+    )
+    shown = [str(each) for each in fleet.silence_lines(entries, UNICODE, BEGIN, most=3)]
+    assert shown == [*every[:2], "? 7 more are silent: c2, c3, c4, c5 and 3 more"]
+    few = [str(each) for each in fleet.silence_lines(entries, UNICODE, BEGIN, most=9)]
+    assert few == every
 
 
 def test_what_is_to_be_known_beside_ready_is_said() -> None:

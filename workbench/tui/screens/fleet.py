@@ -128,7 +128,7 @@ class FleetScreen(Frame):
         glyphs, now, entries = self.workbench.glyphs, self.workbench.now(), self._entries()
         counts = fleet.counts_line(entries, glyphs, now)
         gone = tuple(fleet.taken_out_lines(self._taken_out, glyphs, most=2))
-        silent = tuple(fleet.silence_lines(entries, glyphs, now))
+        silent = tuple(fleet.silence_lines(entries, glyphs, now, most=3))
         # where there is no room for both: of silent clusters the rows tell too, of stacks that are gone none does
         is_left = self._taken_out is not None and bool(self._taken_out.left)
         said = (*gone, *silent) if is_left else (*silent, *gone)
