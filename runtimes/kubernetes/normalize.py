@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from runtimes.base import FieldPath, Identity, KubernetesId, ListKey, LiveResource, value_at
+from runtimes.base import FieldPath, Health, Identity, KubernetesId, ListKey, LiveResource, value_at
 from runtimes.base.sensitive import sensitive_paths
-from runtimes.kubernetes import fields, health
-from runtimes.kubernetes.objects import Objects, is_going
+from runtimes.kubernetes import fields
+from runtimes.kubernetes.objects import is_going
 
 Object = Mapping[str, Any]
 
@@ -116,11 +116,18 @@ def live_resource(id_: KubernetesId, live: Object, ahead: timedelta = timedelta(
         identity=_identity(live, content),
         body=content,
         owners=fields.owners(live),
-        health=health.assess(live, Objects([live]), datetime.now(UTC) + ahead).health if decides else None,
+        health=_health(live, ahead) if decides else None,
         observed=live,
         hidden=sensitive_paths(live),
         ahead=ahead,
     )
+
+
+def _health(live: Object, ahead: timedelta) -> Health:
+    from runtimes.kubernetes import health  # a family of modules, and few objects are asked
+    from runtimes.kubernetes.objects import Objects
+
+    return health.assess(live, Objects([live]), datetime.now(UTC) + ahead).health
 
 
 def secret_values(content: Object) -> tuple[str, ...]:

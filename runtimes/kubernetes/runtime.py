@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcl.records import replace
 from runtimes.base import (
@@ -41,23 +41,22 @@ from runtimes.base.metrics import Usage
 from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, LiveKinds, TableReport
 from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
-from runtimes.kubernetes import attaching, fields, listing, log_feed, metrics, normalize, relations, tables
+from runtimes.kubernetes import fields, listing, normalize
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
-from runtimes.kubernetes.event_room import EventRoom
 from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.field_removal import managed_fields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.objects import event_stamp
-from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.single_flight import SingleFlight
-from runtimes.kubernetes.table_feed import following
 from runtimes.kubernetes.together import together
 from runtimes.kubernetes.transport import Limits, Transport
-from runtimes.kubernetes.tree import newest
-from runtimes.kubernetes.watch import watching
+
+if TYPE_CHECKING:
+    # What watches, attaches and operates is loaded by who does so: comparing needs none of it.
+    from runtimes.kubernetes.operations import KubernetesOperations
 
 _ATTEMPTS = 10
 # No object has this version, so an apply that carries it can only create: the server ignores it for a missing object
@@ -122,6 +121,8 @@ class KubernetesRuntime:
     @property
     def operations(self) -> KubernetesOperations:
         """Restarting, cordoning and scaling, over the same connections."""
+        from runtimes.kubernetes.operations import KubernetesOperations
+
         return KubernetesOperations(self._client, self)
 
     @property
@@ -239,6 +240,8 @@ class KubernetesRuntime:
         return "" if is_allowed else f"our user may not delete it{f': {why}' if why else ''}"
 
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
+        from runtimes.kubernetes.watch import watching
+
         return watching(self._client, tuple(_kubernetes(each) for each in request.ids), request.rules)
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
@@ -271,11 +274,16 @@ class KubernetesRuntime:
 
     async def kinds(self) -> LiveKinds:
         """See `Listable`."""
+        from runtimes.kubernetes import tables
+
         found = await self._client.discovery.served()
         return LiveKinds(tuple(tables.kind_of(each) for each in found.kinds if "list" in each.verbs), found.silent)
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         """See `Listable`."""
+        from runtimes.kubernetes.event_room import EventRoom
+        from runtimes.kubernetes.tree import newest
+
         resource = await self._client.discovery.resource("v1", "Event")
         room = EventRoom(_MOST_EVENTS_OF_ONE)
         found = await self._client.list(resource, id_.namespace, fields=f"involvedObject.uid={uid}", thin=room.thinned)
@@ -285,28 +293,40 @@ class KubernetesRuntime:
 
     async def usage(self, kind: LiveKind, namespaces: Collection[str] = ()) -> Mapping[tuple[str, str], Usage] | None:
         """See `Measurable`."""
+        from runtimes.kubernetes import metrics
+
         return await metrics.usage(self._client, kind, namespaces)
 
     async def relations(self, id_: KubernetesId) -> Relations | None:
         """See `Relatable`."""
+        from runtimes.kubernetes import relations
+
         return await relations.relations(self._client, id_)
 
     def follow(
         self, kind: LiveKind, namespaces: Collection[str] = (), *, most: int = 20_000
     ) -> AbstractAsyncContextManager[AsyncIterator[TableReport]]:
         """See `Listable`."""
+        from runtimes.kubernetes.table_feed import following
+
         return following(self._client, kind, namespaces, most)
 
     def follow_logs(self, query: LogQuery) -> AbstractAsyncContextManager[AsyncIterator[LogReport]]:
         """See `LogFollowable`."""
+        from runtimes.kubernetes import log_feed
+
         return log_feed.following(self._client, query)
 
     def execute(self, request: ExecRequest) -> AbstractAsyncContextManager[RemoteTerminal]:
         """See `Attachable`."""
+        from runtimes.kubernetes import attaching
+
         return attaching.executing(self._client, request)
 
     def connect_port(self, pod: PodTarget, port: int) -> AbstractAsyncContextManager[RemotePort]:
         """See `Attachable`."""
+        from runtimes.kubernetes import attaching
+
         return attaching.connecting(self._client, pod, port)
 
     async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
