@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,17 +38,33 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
+_HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "r+") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
 @contextmanager
 def locked(state: Path) -> Iterator[None]:
-    """Holds the lock of a state as another terraform does, with what it writes about itself."""
+    """Holds the lock of a state as another terraform does, with what it writes about itself.
+
+    In a process of its own: `wb` runs in that of the test, and a process that closes a file gives up its locks on it.
+    """
     info = {"ID": "11111111-2222-3333-4444-555555555555", "Operation": "OperationTypeApply", "Info": ""}
     info |= {"Who": "bob@build-7", "Version": "1.11.4", "Created": "2026-03-04T05:06:07Z", "Path": str(state)}
     beside = state.with_name(f".{state.name}.lock.info")
-    with state.open("r+") as file:
-        fcntl.lockf(file, fcntl.LOCK_EX)
+    command = [sys.executable, "-c", _HOLD, str(state)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         beside.write_text(json.dumps(info))
-        yield
-    beside.unlink()
+        try:
+            yield
+        finally:
+            beside.unlink()
+            holder.communicate(timeout=30)
 
 
 async def test_what_keeps_terraform_from_planning_is_told_and_leaves_the_state_alone(orders: Orders) -> None:
@@ -124,8 +141,7 @@ async def test_what_goes_wrong_while_applying_is_told_and_the_next_run_goes_on(o
 
 @pytest.mark.soak
 async def test_what_others_do_meanwhile_is_told_and_the_next_run_goes_on(orders: Orders) -> None:
-    """With a `wb` of its own for each step; in `make test` a lock and a plan that is out of date are met a layer below,
-    in `runtimes/terraform`."""
+    """In `make test` a lock and a plan that is out of date are met a layer below, in `runtimes/terraform`."""
     stack = orders.root / "storefront/orders/dev/stack.yaml"
     stack.write_text(stack.read_text() + "terraform:\n  lockTimeoutSeconds: 1\n")
     assert (await orders.wb("apply", STACK, "--yes", "--no-watch")).code == ExitCode.OK
