@@ -11,13 +11,13 @@ Both forms may have four parts, so an id is parsed together with its resource's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self
 
 from kcl.records import dataclass, field
-from runtimes.base.contents import may_hold
+from runtimes.base.contents import may_any_hold, may_hold
 
 Body = Mapping[str, Any]
 """What a resource says, open by nature: JSON-like, never mutated after it was handed over."""
@@ -127,6 +127,15 @@ class Resource:
         if self._may_refer is None:
             object.__setattr__(self, "_may_refer", may_hold(self.attributes, *REFERENCE_SIGNS))
         return bool(self._may_refer)
+
+
+def look_for_references(resources: Sequence[Resource]) -> bool:
+    """Whether any of them may refer: the same as asking each, by one look where none does, as in most stacks."""
+    if may_any_hold([each.attributes for each in resources], *REFERENCE_SIGNS):
+        return any(each.may_refer for each in resources)
+    for each in resources:
+        object.__setattr__(each, "_may_refer", False)
+    return False
 
 
 def in_words(id_: ResourceId) -> str:

@@ -29,6 +29,7 @@ from runtimes.base import (
     parts,
     unknown_paths,
 )
+from runtimes.base.resource import look_for_references
 from workbench.engine.errors import EngineError, MovedObject, SpecInvalid
 from workbench.engine.graph import reference_texts, referring_texts
 from workbench.engine.masking import secret_texts_in
@@ -87,6 +88,7 @@ class StackOutputs:
 
 def uses(spec: Spec) -> tuple[OutputUse, ...]:
     """Returns every field that reads what another stack gives."""
+    look_for_references(spec.resources)
     ids = {str(each.id): each.id for each in spec}
     return tuple(use for each in spec for use in _uses_of(each, spec, ids))
 

@@ -22,6 +22,7 @@ from runtimes.base import (
     refers,
     replaced,
 )
+from runtimes.base.resource import look_for_references
 from runtimes.base.scopes import CLUSTER_WIDE
 from workbench.engine.spec import Spec, validate
 from workbench.project import NamespaceRule, StackPath
@@ -49,6 +50,7 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
     wide = CLUSTER_WIDE | _cluster_wide_kinds(spec)
     placed = {each.id: _placed(each, stack, rule, wide) for each in spec}
     moved = {old: new.id for old, new in placed.items()}
+    look_for_references(tuple(placed.values()))
     ids = {str(old): old for old in moved}
 
     def follow(reference: Reference) -> Reference:

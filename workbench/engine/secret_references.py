@@ -33,7 +33,7 @@ from runtimes.base import (
     may_hold_secret_reference,
     secret_parts,
 )
-from runtimes.base.contents import may_hold
+from runtimes.base.contents import may_any_hold, may_hold
 from runtimes.base.secret_references import SCHEME
 from workbench.engine.by_content import ByContent
 from workbench.engine.errors import EngineError, SpecInvalid
@@ -80,7 +80,14 @@ class SecretsUnavailable(EngineError):
 
 def uses(spec: Spec) -> tuple[SecretUse, ...]:
     """Returns every field that refers to secrets. Raises `SpecInvalid` for one that does so wrongly, with its line."""
-    return tuple(use for each in spec for use in _uses_of(each, spec))
+    # in most stacks no text refers to one, which one look at all of them tells; what a Secret has in base64 it does not
+    has_any = may_any_hold([(each.attributes, dict(each.extensions)) for each in spec], SCHEME.encode())
+    return tuple(use for each in spec if has_any or _is_secret(each) for use in _uses_of(each, spec))
+
+
+def _is_secret(resource: Resource) -> bool:
+    id_ = resource.id
+    return isinstance(id_, KubernetesId) and (id_.api_version, id_.kind) == ("v1", "Secret")
 
 
 def _uses_of(resource: Resource, spec: Spec) -> Iterator[SecretUse]:
@@ -126,10 +133,7 @@ Found = tuple[Path, str, bool, bool]
 
 def _found_in(resource: Resource) -> tuple[Found, ...]:
     """Most resources have none, and each edit goes through all a stack says: what was found is remembered."""
-    is_secret = isinstance(resource.id, KubernetesId) and (resource.id.api_version, resource.id.kind) == (
-        "v1",
-        "Secret",
-    )
+    is_secret = _is_secret(resource)
     content = (resource.attributes, dict(resource.extensions))
     return _remembered.get(content, is_secret, lambda: tuple(_search(*content, is_secret=is_secret)))
 

@@ -449,7 +449,7 @@ class Changing(Browsing, Compiling):
                 now=self._now,
                 judge=self._judge,
                 read_only=self.read_only,
-                rollouts=self._rollouts().said_of,
+                rollouts=lambda path, history: self._rollouts().said_of(path, history),
                 led_elsewhere=self._connections.led_elsewhere_meanwhile,
             )
         return self._planner
