@@ -81,15 +81,13 @@ vscode:
 # What is installed: exact versions with their hashes, from .ci/locked. LOCKED=no takes the newest that pyproject allows.
 LOCK := .ci/locked
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
-# the sources by one line of a .pth: the hook that setuptools prefers takes as long as Python itself to start
-EDITABLE := --config-settings editable_mode=compat -e
 ifeq ($(LOCKED),no)
-INSTALL := $(PIP) $(EDITABLE) '.[dev,notebook]'
+INSTALL := $(PIP) -e '.[dev,notebook]'
 INSTALL_PRACTICE := $(PIP) --no-deps tf==1.2.0
 INSTALL_BROWSER := $(PIP) jupyterlab playwright
 INSTALL_MOTO := $(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check 'moto[server]'
 else
-INSTALL := $(PIP) --require-hashes -r $(LOCK)/dev.txt && $(PIP) --no-deps --no-build-isolation $(EDITABLE) .
+INSTALL := $(PIP) --require-hashes -r $(LOCK)/dev.txt && $(PIP) --no-deps --no-build-isolation -e .
 INSTALL_PRACTICE := $(PIP) --no-deps --require-hashes -r $(LOCK)/practice.txt
 INSTALL_BROWSER := $(PIP) --no-deps --require-hashes -r $(LOCK)/browser.txt
 INSTALL_MOTO := $(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(LOCK)/moto.txt
