@@ -1,4 +1,4 @@
-"""Provenance as plain data that `marshal` writes, and look-ups in it.
+"""Provenance as plain data that `marshal` writes. Look-ups in it are in `kcl.evaluator.cached_provenance`.
 
 A container is a node: its keys (None for a list), the nodes below it, the chain of places behind each of them (nothing
 if none has any) and the name of its schema. What is shared is there once. Chains are lists of places, and a place is

@@ -129,13 +129,12 @@ class Resource:
         return bool(self._may_refer)
 
 
-def look_for_references(resources: Sequence[Resource]) -> bool:
-    """Whether any of them may refer: the same as asking each, by one look where none does, as in most stacks."""
+def look_for_references(resources: Sequence[Resource]) -> None:
+    """Spares them being asked one by one whether they may refer, where none does, as in most stacks."""
     if may_any_hold([each.attributes for each in resources], *REFERENCE_SIGNS):
-        return any(each.may_refer for each in resources)
+        return
     for each in resources:
         object.__setattr__(each, "_may_refer", False)
-    return False
 
 
 def in_words(id_: ResourceId) -> str:

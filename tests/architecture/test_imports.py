@@ -264,6 +264,7 @@ try:
     main(["diff", "web/dev"])
 except SystemExit as end:
     sys.stderr.write(f"ended with {end.code}")
+import kcl.evaluator.cached_provenance
 heavy = ("kcl.api", "kcl.evaluator.value", "kcl.syntax", "kcl.semantic", "kcl.loader")
 print([each for each in heavy if each in sys.modules])
 """

@@ -168,8 +168,10 @@ async def _keep_looking(
     format_: str,
     is_whole: bool,
 ) -> None:
-    """Prints the first look whole, and then what is new in each, for ever. Of stacks that a whole repository has no
-    more it says once what they left: whoever takes one out while this looks is told by the next look of anybody."""
+    """Prints the first look whole, and then what is new in each, for ever.
+
+    What stacks left that a whole repository has no more belongs to the first look alone.
+    """
     from workbench.engine.drift import news, remembered
     from workbench.present import drift
 

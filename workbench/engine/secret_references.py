@@ -22,7 +22,6 @@ from runtimes.base import (
     CALL_PREFIX,
     FieldPath,
     InvalidSecretReference,
-    KubernetesId,
     Resource,
     ResourceId,
     RuntimeFailure,
@@ -39,6 +38,7 @@ from workbench.engine.by_content import ByContent
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.fields import plain_steps
 from workbench.engine.masking import is_sensitive, resource_paths, secret_names, secret_texts_in
+from workbench.engine.placement import is_core_secret
 from workbench.engine.spec import Spec
 
 Path = tuple[str | int, ...]
@@ -82,12 +82,7 @@ def uses(spec: Spec) -> tuple[SecretUse, ...]:
     """Returns every field that refers to secrets. Raises `SpecInvalid` for one that does so wrongly, with its line."""
     # in most stacks no text refers to one, which one look at all of them tells; what a Secret has in base64 it does not
     has_any = may_any_hold([(each.attributes, dict(each.extensions)) for each in spec], SCHEME.encode())
-    return tuple(use for each in spec if has_any or _is_secret(each) for use in _uses_of(each, spec))
-
-
-def _is_secret(resource: Resource) -> bool:
-    id_ = resource.id
-    return isinstance(id_, KubernetesId) and (id_.api_version, id_.kind) == ("v1", "Secret")
+    return tuple(use for each in spec if has_any or is_core_secret(each.id) for use in _uses_of(each, spec))
 
 
 def _uses_of(resource: Resource, spec: Spec) -> Iterator[SecretUse]:
@@ -133,7 +128,7 @@ Found = tuple[Path, str, bool, bool]
 
 def _found_in(resource: Resource) -> tuple[Found, ...]:
     """Most resources have none, and each edit goes through all a stack says: what was found is remembered."""
-    is_secret = _is_secret(resource)
+    is_secret = is_core_secret(resource.id)
     content = (resource.attributes, dict(resource.extensions))
     return _remembered.get(content, is_secret, lambda: tuple(_search(*content, is_secret=is_secret)))
 
