@@ -15,11 +15,11 @@ behind on our side.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from kcl.records import dataclass, field
 from runtimes.base.errors import FieldConflict
@@ -29,15 +29,38 @@ from runtimes.base.resource import Body, Resource, ResourceId
 from runtimes.base.status import Health
 
 
-@dataclass(frozen=True, slots=True)
 class Identity:
-    """Which object, and which state of it: what a plan is bound to.
+    """Which object, and which state of it: what a plan is bound to. Two are equal where both say the same.
 
-    `uid` changes when an object is deleted and made again under the same name, `version` with every write.
+    `uid` changes when an object is deleted and made again under the same name, `version` with every write. Most are
+    never asked for their version, which may take a digest of all that an object says: `version` may be what gives it.
     """
 
-    uid: str
-    version: str
+    __slots__ = ("_version", "uid")
+
+    def __init__(self, uid: str, version: str | Callable[[], str]) -> None:
+        self.uid: Final = uid
+        self._version = version
+
+    @property
+    def version(self) -> str:
+        if not isinstance(self._version, str):
+            self._version = self._version()
+        return self._version
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identity):
+            return NotImplemented
+        return self.uid == other.uid and self.version == other.version
+
+    def __hash__(self) -> int:
+        return hash((self.uid, self.version))
+
+    def __repr__(self) -> str:
+        return f"Identity(uid={self.uid!r}, version={self.version!r})"
+
+    def __reduce__(self) -> tuple[type[Identity], tuple[str, str]]:
+        return Identity, (self.uid, self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +330,16 @@ class BulkReadable(Protocol):
 
         None is what a complete list did not hold: it is not there, or is there without the labels. Nothing is said of
         those that are not in the answer: they could not be listed.
+        """
+
+
+@runtime_checkable
+class Predicting(Protocol):
+    """A runtime that needs to ask nobody about resources of which all is known, as of most that do not change."""
+
+    def predicted(self, request: PlanRequest) -> Prediction | None:
+        """Returns what `Runtime.plan` would, where `request.observed` alone tells that an apply changes nothing of it;
+        None where somebody has to be asked. Raises nothing.
         """
 
 

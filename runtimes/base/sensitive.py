@@ -33,8 +33,9 @@ def _sensitive(content: Object, rules: SecretRules) -> Iterator[FieldPath]:
     annotations = value_at(content, ("metadata", "annotations"))
     if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
         yield ("metadata", "annotations", LAST_APPLIED)
-    if may_hold(content, _ENV):  # most objects have none, and need not be walked through
-        yield from _variables(_without_owners(content), rules)
+    values = _without_owners(content)
+    if may_hold(values, _ENV):  # most objects have none, and need not be walked through
+        yield from _variables(values, rules)
     for rule in rules.paths:
         yield from rule.paths(kind, content)
 

@@ -468,7 +468,10 @@ class Client:
 
     async def namespace_of(self, id_: KubernetesId) -> str:
         """Returns the namespace the object goes to: its own, the context's, or "" for a cluster-wide kind."""
-        resource = await self.discovery.resource(id_.api_version, id_.kind)
+        return self.namespace_in(await self.discovery.resource(id_.api_version, id_.kind), id_)
+
+    def namespace_in(self, resource: ApiResource, id_: KubernetesId) -> str:
+        """The same of an object whose kind is known."""
         return (id_.namespace or self.default_namespace) if resource.is_namespaced else ""
 
     async def once(

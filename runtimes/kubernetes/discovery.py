@@ -96,6 +96,10 @@ class Discovery:
             )
         return kinds[kind]
 
+    def known(self, api_version: str, kind: str) -> ApiResource | None:
+        """Returns what the cluster said of a kind, None where it was not asked for it yet or has none."""
+        return self._served.get(api_version, {}).get(kind)
+
     async def _refuse_other_version(self, api_version: str, kind: str) -> None:
         group = api_version.rpartition("/")[0]
         groups = await self._groups() if group else None

@@ -63,7 +63,10 @@ def identity(live: Object) -> Identity:
 
 def _identity(live: Object, content: Object) -> Identity:
     metadata = live.get("metadata") or {}
-    version = f"{metadata.get('resourceVersion') or ''}/{_digest(content)}/{mark(metadata)}"
+
+    def version() -> str:
+        return f"{metadata.get('resourceVersion') or ''}/{_digest(content)}/{mark(metadata)}"
+
     return Identity(str(metadata.get("uid") or ""), version)
 
 

@@ -26,6 +26,13 @@ from runtimes.kubernetes.ownership import is_as_applied
 _ATTEMPTS = 5
 
 
+def predicted(client: Client, id_: KubernetesId, content: Mapping[str, Any], observed: Object) -> Prediction | None:
+    """What the object that was read tells by itself, None where the server has to be asked."""
+    if not is_as_applied(content, observed, FIELD_MANAGER):
+        return None
+    return _unchanged(id_, content, observed, client.transport.clock.ahead)
+
+
 async def predict(
     client: Client,
     id_: KubernetesId,
@@ -51,8 +58,9 @@ async def predict(
         is_presumed = is_absent
         live = observed or (None if is_absent else await client.get(id_))
         observed, is_absent = None, False
-        if not dry_run and not taken_away and live is not None and is_as_applied(content, live, FIELD_MANAGER):
-            return _unchanged(id_, content, live, client.transport.clock.ahead)
+        if not dry_run and not taken_away and live is not None:
+            if (unchanged := predicted(client, id_, content, live)) is not None:
+                return unchanged
         try:
             prediction = await _against(client, id_, content, live, new_namespaces, taken_away)
         except Moved:

@@ -48,7 +48,7 @@ from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.field_removal import managed_fields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.objects import event_stamp
-from runtimes.kubernetes.predict import predict
+from runtimes.kubernetes.predict import predict, predicted
 from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.single_flight import SingleFlight
 from runtimes.kubernetes.together import together
@@ -190,6 +190,17 @@ class KubernetesRuntime:
             dry_run=request.dry_run,
             taken_away=request.taken_away,
         )
+
+    def predicted(self, request: PlanRequest) -> Prediction | None:
+        """See `Predicting`."""
+        id_ = request.resource.id
+        if not isinstance(id_, KubernetesId) or request.observed is None or request.dry_run or request.taken_away:
+            return None
+        resource = self._client.discovery.known(id_.api_version, id_.kind)
+        if resource is None:
+            return None
+        content = _body(request.resource.attributes, self._client.namespace_in(resource, id_))
+        return predicted(self._client, id_, content, dict(request.observed))
 
     async def read_many(
         self, ids: Collection[ResourceId], labels: Mapping[str, str]
@@ -413,16 +424,7 @@ class KubernetesRuntime:
             )
 
     async def _content(self, id_: KubernetesId, attributes: Mapping[str, Any]) -> Object:
-        """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""
-        content = _plain(attributes)
-        metadata = {
-            name: value
-            for name, value in (content.get("metadata") or {}).items()
-            if name not in ("managedFields", "uid", "resourceVersion", "creationTimestamp", "generation")
-        }
-        if namespace := await self._client.namespace_of(id_):
-            metadata["namespace"] = namespace
-        return {**{name: value for name, value in content.items() if name != "status"}, "metadata": metadata}
+        return _body(attributes, await self._client.namespace_of(id_))
 
     def _moved(self, id_: KubernetesId, expected: Identity | None, now: Object | None) -> Moved:
         if now is None:
@@ -440,6 +442,19 @@ def _kubernetes(id_: ResourceId) -> KubernetesId:
     if not isinstance(id_, KubernetesId):
         raise Rejected("this is not a Kubernetes resource", subject=str(id_))
     return id_
+
+
+def _body(attributes: Mapping[str, Any], namespace: str) -> Object:
+    """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""
+    content = _plain(attributes)
+    metadata = {
+        name: value
+        for name, value in (content.get("metadata") or {}).items()
+        if name not in ("managedFields", "uid", "resourceVersion", "creationTimestamp", "generation")
+    }
+    if namespace:
+        metadata["namespace"] = namespace
+    return {**{name: value for name, value in content.items() if name != "status"}, "metadata": metadata}
 
 
 def _bound(content: Object, expected: Identity | None) -> Object:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +26,7 @@ from runtimes.base import (
     LiveResource,
     OtherVersion,
     PlanRequest,
+    Predicting,
     Prediction,
     ReadRequest,
     Reference,
@@ -69,7 +71,7 @@ AT_ONCE = 10
 _WORKERS = 4 * AT_ONCE
 """More than have a turn: some of them wait until they may ask again."""
 _IN_A_ROW = 8
-"""So many resources are looked at until others get a turn: answers of the cluster, and keys of a screen."""
+"""So many resources are looked at until others get a turn: questions to the cluster, its answers, keys of a screen."""
 
 
 Progress = Callable[[int, int], None]
@@ -87,6 +89,7 @@ class ClusterSurvey:
         spec = surveying.spec
         self._progress, self._compared = progress, 0
         self._surveying, self._spec, self._cluster, self._runtime = surveying, spec, cluster, runtime
+        self._predicting = runtime if isinstance(runtime, Predicting) else None
         self._ids = values.ids(spec)
         self._predictions: dict[ResourceId, Prediction] = {}
         self._filled: dict[ResourceId, Filled] = {}
@@ -125,13 +128,12 @@ class ClusterSurvey:
                 await self._review_deletions()
             tasks.cancel_scope.cancel()  # nobody waits for what is still looked for
 
-    async def _asked(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
-        await self._ask(resource, new_namespaces)
+    def _count(self) -> None:
         self._compared += 1
         self._progress(self._compared, len(self._own))
 
     async def _compare(self, first: Sequence[Resource], rest: Sequence[Resource]) -> None:
-        await self._each(first, lambda each: self._asked(each, frozenset()))
+        await self._each(first, frozenset())
         new = frozenset(
             id_.name
             for id_, each in self._predictions.items()
@@ -143,7 +145,7 @@ class ClusterSurvey:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._look_at_namespaces, [each.id for each in rest])
             for wave in order:
-                await self._each([self._resource(id_) for id_ in wave], lambda each: self._asked(each, new))
+                await self._each([self._resource(id_) for id_ in wave], new)
 
     async def _look_at_namespaces(self, ids: Iterable[ResourceId]) -> None:
         """Reads the namespaces that the Spec puts something into and does not have itself.
@@ -166,30 +168,61 @@ class ClusterSurvey:
         elif isinstance(self._runtime, BulkReadable):
             self._observed = await self._runtime.read_many(ids, self._surveying.labels)
 
-    async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
-        """Asks about so many at once; those that refer to values of other places wait for these beside the others."""
-        waiting = [each for each in resources if not self._references[each.id] <= self._own]
-        rest = iter([each for each in resources if self._references[each.id] <= self._own])
-        limiter = Limiter(AT_ONCE)
+    async def _each(self, resources: Sequence[Resource], new_namespaces: frozenset[str]) -> None:
+        """Asks about so many at once; those that refer to values of other places wait for these beside the others.
 
-        async def limited(resource: Resource) -> None:
-            await self._surveying.wait_for(self._references[resource.id] - self._own)
+        What was read tells most of a large stack, which is looked at while the cluster answers about the rest.
+        """
+        limiter, to_ask, workers = Limiter(AT_ONCE), deque[Resource](), 0
+
+        async def ask(resource: Resource) -> None:
             async with limiter.slot():
-                await ask(resource)
+                await self._ask(resource, new_namespaces)
+            self._count()
 
-        async def one_after_the_other() -> None:
-            """Most are told by what was read: a task for each would take longer than that."""
-            for number, each in enumerate(rest):
-                async with limiter.slot():
-                    await ask(each)
+        async def wait(resource: Resource) -> None:
+            await self._surveying.wait_for(self._references[resource.id] - self._own)
+            await ask(resource)
+
+        async def work() -> None:
+            nonlocal workers
+            while to_ask:
+                await ask(to_ask.popleft())
+            workers -= 1
+
+        async with anyio.create_task_group() as tasks:
+            for number, each in enumerate(resources):
+                if not self._references[each.id] <= self._own:
+                    tasks.start_soon(wait, each)
+                elif self._is_told(each):
+                    self._count()
+                else:
+                    to_ask.append(each)
+                    if workers < _WORKERS:
+                        workers += 1
+                        tasks.start_soon(work)
                 if number % _IN_A_ROW == 0:
                     await anyio.lowlevel.checkpoint()
 
-        async with anyio.create_task_group() as tasks:
-            for each in waiting:
-                tasks.start_soon(limited, each)
-            for _ in range(min(_WORKERS, len(resources) - len(waiting))):
-                tasks.start_soon(one_after_the_other)
+    def _is_told(self, resource: Resource) -> bool:
+        """Whether what was read tells that nothing would change of a resource; what it tells is noted then."""
+        observed, surveying = self._observed.get(resource.id), self._surveying
+        if observed is None or surveying.dry_run_all or self._predicting is None:
+            return False
+        if any(each.matches(resource.id) for each in surveying.ignores):
+            return False
+        try:
+            filled = values.fill(resource, self._ids, self._value)
+        except NoSuchValue:
+            return False
+        if filled.unknown or filled.secret:
+            return False
+        prediction = self._predicting.predicted(PlanRequest(filled.resource, observed=observed))
+        if prediction is None or (surveying.takes_away and self._left_alone(prediction, filled)):
+            return False
+        surveying.learn(filled.secrets)
+        self._note(resource, filled, prediction)
+        return True
 
     async def _ask(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
         address = Address(self._cluster, resource.id)
@@ -215,12 +248,15 @@ class ClusterSurvey:
             except RuntimeFailure as error:
                 self._fail(error, address, hint=self._redefinition(resource.id))
                 return
+        self._note_overruled(address, filled, prediction)
+        self._note(resource, filled, prediction)
+
+    def _note(self, resource: Resource, filled: Filled, prediction: Prediction) -> None:
         if prediction.live:
             self._uids.add(prediction.live.identity.uid)
             if self._surveying.labels.items() <= labels_of(prediction.live.body).items():
                 self._carrying[prediction.live.identity.uid] = resource.id
         self._predictions[resource.id], self._filled[resource.id] = prediction, filled
-        self._note_overruled(address, filled, prediction)
         hidden = self._hidden[resource.id] = sensitive(prediction, self._surveying.initial_seals.screen.rules)
         if prediction.before is prediction.after and not self._may_hide(prediction.after, hidden):
             self._open.add(resource.id)

@@ -74,7 +74,8 @@ class Surveying:
         return replace(seals, screen=seals.screen.knowing(self.secrets), record=seals.record.knowing(self.secrets))
 
     def learn(self, secrets: Iterable[str]) -> None:
-        self.secrets |= telling(secrets, self._public)
+        if found := telling(secrets, self._public):
+            self.secrets |= found
 
     async def wait_for(self, ids: Iterable[ResourceId]) -> None:
         """Waits until the values of resources in other places are planned."""
