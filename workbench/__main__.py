@@ -6,6 +6,6 @@ import sys
 if not sys.flags.safe_path and sys.path and sys.path[0] != __file__.rpartition("/")[0].rpartition("/")[0]:
     del sys.path[0]
 
-from workbench.cli.main import process
+from workbench.cli.process import process
 
 process()

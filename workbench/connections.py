@@ -52,13 +52,19 @@ class Connections:
         self._is_discarded = False
         """Whether who clusters are asked ahead for is done, which may be before the client is imported."""
 
-    def prepare(self, clusters: Iterable[str], labels: Labels, besides: Callable[[], object]) -> None:
+    def prepare(
+        self,
+        clusters: Iterable[str],
+        labels: Labels,
+        besides: Callable[[], object],
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
         """Has clusters asked what they are asked first, while who will ask waits for something else.
 
         That is which they are, what they serve, and what carries these labels, if there are any by then.
 
-        That is once, before any is connected: the client is imported in a thread, and then what `besides` imports. What
-        fails is met again by who asks. To be called on the event loop that will ask.
+        That is once, before any is connected: the client is imported in a thread, and then what `besides` imports;
+        after that the event loop calls `then`. What fails is met again by who asks. To be called on that loop.
         """
         if self._loaded is not None or self._connect is not None or self.open:
             return
@@ -76,6 +82,8 @@ class Connections:
                 loop.call_soon_threadsafe(self._begin, names, labels)
             with suppress(Exception):  # as for the client
                 besides()
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._go_on, then)
 
         threading.Thread(target=load, name="wb-client").start()
 
@@ -88,6 +96,11 @@ class Connections:
             task = asyncio.ensure_future(self._prepared(each, labels))
             self._preparing.add(task)
             task.add_done_callback(self._preparing.discard)
+
+    def _go_on(self, then: Callable[[], object]) -> None:
+        if not self._is_closed and not self._is_discarded:
+            with suppress(Exception):  # as for the client
+                then()
 
     async def _prepared(self, cluster: str, labels: Labels) -> None:
         from runtimes.base import Preparable

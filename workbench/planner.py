@@ -50,6 +50,7 @@ from workbench.engine.release_changes import ReleaseChanges, compare_versions, o
 from workbench.engine.spec import Spec
 from workbench.engine.survey import survey
 from workbench.engine.workspace import terraform
+from workbench.history_ahead import HistoryAhead
 from workbench.project import Stack, StackPath, UnknownCluster, discover
 from workbench.project.ignores import read_ignores
 from workbench.project.masking import read_masking
@@ -87,6 +88,7 @@ class Planner:
     led_elsewhere: Callable[[], tuple[str, ...]]
     screen: Seal = field(default_factory=Seal.random, repr=False)
     waiting: Waiting = field(default_factory=Waiting)
+    ahead: HistoryAhead = field(default_factory=HistoryAhead)
 
     async def diff(
         self,
@@ -536,7 +538,14 @@ class Planner:
         with ExitStack() as waits:
             for each in self.releases.places(where):
                 waits.enter_context(self.waiting.on(each))
-            return await self.releases.read(where)
+            begun = self.ahead.take(where)
+            return await (begun or self.releases.read(where))
+
+    def begin_history(self, stack: Stack) -> None:
+        """Has what `diff` and `plan` read of releases be read now: of a stack that has objects, as most have."""
+        where = replace(release_places(self.root, stack, (), self.releases.store), has_objects=True)
+        if self.releases.places(where):
+            self.ahead.begin(where, self.releases.read)
 
     async def _reach(self, places: Places, history: History) -> _Reached:
         """Connects the clusters to be asked, and has the last release follow those that have other names now.

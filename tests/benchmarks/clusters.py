@@ -36,7 +36,7 @@ import yaml
 ROUND_TRIP_SECONDS = 0.02
 NAMESPACE = "bench"
 _STACK = "bench/dev"
-_WB = (sys.executable, "-c", "from workbench.cli.main import process; process()")
+_WB = (sys.executable, "-c", "from workbench.cli.process import process; process()")
 _MAIN = """\
 import manifests
 

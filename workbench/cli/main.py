@@ -6,19 +6,15 @@ command badly passes through `_ended`: one message, what to do, one of the exit 
 
 from __future__ import annotations
 
-import atexit
 import gc
 import importlib
-import os
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import click
 
-from kcl.streams import open_closed_streams
 from workbench.cli.context import Context, installed_version
 from workbench.cli.output import Output
 from workbench.cli.signals import ending_like_interrupt
@@ -226,28 +222,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         output.talk("Error: ", output.lost)
         code = code or ExitCode.ERROR
     sys.exit(int(code or 0))
-
-
-def process() -> NoReturn:
-    """The process `wb`. What has to be done at its end is; taking the interpreter apart takes longer than all of that.
-
-    Where what was printed cannot be handed on, Python says so.
-    """
-    open_closed_streams()
-    try:
-        main()
-    except SystemExit as ended:
-        for each in threading.enumerate():
-            if not each.daemon and each is not threading.main_thread():
-                each.join()
-        atexit._run_exitfuncs()
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        except (AttributeError, OSError, ValueError):
-            raise ended from None
-        os._exit(ended.code if isinstance(ended.code, int) else 1)
-    raise AssertionError("a command ends by SystemExit")
 
 
 def _show_usage(error: click.ClickException, output: Output) -> None:

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
@@ -131,20 +131,24 @@ def _compiled(
     return CompiledStack(spec, diagnostics, dependencies, seconds, printed), result
 
 
+_CONTAINERS: Final = (list, dict)
+
+
 def _check_size(documents: Sequence[Any], stack: Stack) -> None:
     """One long text in many places is little to hand over, and more than any memory once somebody writes it out."""
     size = 0
-    pending: list[Any] = list(documents)
+    pending: list[Any] = [documents]
     while pending:
-        value = pending.pop()
-        if isinstance(value, str):
-            size += len(value)
-        elif isinstance(value, dict):
-            size += sum(map(len, map(str, value)))
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-        size += 1
+        values = pending.pop()
+        if isinstance(values, dict):
+            size += sum(map(len, map(str, values)))
+            values = values.values()
+        size += len(values)
+        for value in values:
+            if isinstance(value, str):
+                size += len(value)
+            elif isinstance(value, _CONTAINERS):
+                pending.append(value)
         if size > MOST_BYTES:
             raise SpecInvalid(
                 f"what the program evaluates to, written out, is larger than the limit of {MOST_BYTES >> 20} MB",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -139,18 +139,24 @@ class Changing(Browsing, Compiling):
         evaluators.warm()
         clusters = [each for each in stack.clusters if not chosen or each in chosen]
         if clusters:
-            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, labels, self._load_ahead)
+            begin = partial(self._begin_history, stack)
+            asyncio.get_running_loop().call_soon(self._connections.prepare, clusters, labels, self._load_ahead, begin)
         try:
             yield
         finally:
             is_over = True
             self._connections.discard_prepared()
+            if self._planner is not None:
+                self._planner.ahead.discard()
 
     def _load_ahead(self) -> object:
         """What a comparison needs first, in a thread: its code, and what git says which repository this is."""
         import workbench.planner  # noqa: F401
 
         return self._releases
+
+    def _begin_history(self, stack: Stack) -> None:
+        self._planning().begin_history(stack)
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""

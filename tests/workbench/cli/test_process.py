@@ -11,7 +11,7 @@ import pytest
 
 _ENDING = """
 import atexit, os, sys, threading, time
-from workbench.cli.main import process
+from workbench.cli.process import process
 
 def late():
     time.sleep(0.2)
@@ -49,3 +49,30 @@ def test_what_cannot_be_printed_is_no_success() -> None:
     with full.open("w") as stream:
         ended = _run("keys", stdout=stream.fileno())
     assert ended.returncode == 1 and "No space left" in ended.stderr
+
+
+_BEGINNING = """
+import sys
+from workbench.engine import evaluator_start
+
+def expect():
+    print("begun", "click" in sys.modules)
+
+evaluator_start.expect = expect
+sys.argv = ["wb", *sys.argv[1:]]
+from workbench.cli.process import process
+process()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "begun"),
+    [(["diff", "--no-such-option"], ["begun False"]), (["diff", "--help"], []), (["keys"], []), ([], [])],
+)
+def test_what_evaluates_is_begun_before_the_commands_are_imported(words: list[str], begun: list[str]) -> None:
+    command = [sys.executable, "-P", "-c", _BEGINNING, *words]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, stdin=subprocess.DEVNULL
+    )
+    assert [each for each in ended.stdout.splitlines() if each.startswith("begun")] == begun
