@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 from runtimes.base import ResourceId
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.place_kinds import CLUSTER, WORKSPACE
@@ -80,11 +80,18 @@ def _refuse(stack: Stack, why: Sequence[Finding]) -> None:
 
 def release_places(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStore) -> ReleasePlaces:
     """Returns where the releases of a stack with these resources may be; `store` knows what it had here."""
-    declared = tuple(each.name for each in discover(root).clusters.clusters)
-    others = tuple(each for each in declared if each not in stack.clusters)
+    has, places = tuple(ids), release_places_of_objects(root, stack)
+    if has and goes_to_clusters(has):
+        return places  # whatever it had: the record of a large stack takes a while to read
     try:
         prior = store.latest(stack.path)
     except ReleaseFailure:
         prior = None
     had = prior.resources if prior is not None else ()
-    return ReleasePlaces(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))
+    return replace(places, has_objects=goes_to_clusters([*has, *(each.id for each in had)]))
+
+
+def release_places_of_objects(root: Path, stack: Stack) -> ReleasePlaces:
+    """The same of a stack that has something in clusters."""
+    declared = tuple(each.name for each in discover(root).clusters.clusters)
+    return ReleasePlaces(stack.path, stack.clusters, tuple(each for each in declared if each not in stack.clusters))

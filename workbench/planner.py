@@ -29,7 +29,14 @@ from runtimes.base import (
     Unreachable,
 )
 from workbench import cautions
-from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful, release_places
+from workbench.destinations import (
+    Places,
+    destinations,
+    goes_to_clusters,
+    refuse_doubtful,
+    release_places,
+    release_places_of_objects,
+)
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.choice import EVERYTHING, Choice, Subject
 from workbench.engine.compiled import CompiledStack, CompileInputs
@@ -543,7 +550,7 @@ class Planner:
 
     def begin_history(self, stack: Stack) -> None:
         """Has what `diff` and `plan` read of releases be read now: of a stack that has objects, as most have."""
-        where = replace(release_places(self.root, stack, (), self.releases.store), has_objects=True)
+        where = release_places_of_objects(self.root, stack)
         if self.releases.places(where):
             self.ahead.begin(where, self.releases.read)
 

@@ -11,7 +11,7 @@ Both forms may have four parts, so an id is parsed together with its resource's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -131,8 +131,13 @@ class Resource:
 
 def look_for_references(resources: Sequence[Resource]) -> None:
     """Spares them being asked one by one whether they may refer, where none does, as in most stacks."""
-    if may_any_hold([each.attributes for each in resources], *REFERENCE_SIGNS):
-        return
+    unknown = [each for each in resources if each._may_refer is None]
+    if unknown and not may_any_hold([each.attributes for each in unknown], *REFERENCE_SIGNS):
+        refer_to_nothing(unknown)
+
+
+def refer_to_nothing(resources: Iterable[Resource]) -> None:
+    """Notes of resources that no text of their bodies holds a reference, as who looked says."""
     for each in resources:
         object.__setattr__(each, "_may_refer", False)
 

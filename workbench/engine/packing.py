@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Body, KubernetesId, Resource, ResourceId, RuntimeType, TerraformId
+from runtimes.base.resource import REFERENCE_SIGNS, refer_to_nothing
 from workbench.engine.chains import path_of
 from workbench.engine.compiled import CompiledStack
 from workbench.engine.spec import Lookup, Origin, Spec
@@ -22,10 +23,12 @@ def packed(compiled: CompiledStack, dependencies: Iterable[str]) -> bytes:
     Plain data is read several times as fast as objects.
     """
     spec = compiled.spec
+    are_of_resources = [*spec.origins] == [each.id for each in spec.resources]
     return _bytes(
         (
             [_plain_resource(each) for each in spec.resources],
-            [(*_plain_id(id_), origin.document, origin.prefix) for id_, origin in spec.origins.items()],
+            None if are_of_resources else [_plain_id(each) for each in spec.origins],
+            [(origin.document, origin.prefix) for origin in spec.origins.values()],
             spec.secrets,
             compiled.seconds,
             compiled.log,
@@ -36,11 +39,15 @@ def packed(compiled: CompiledStack, dependencies: Iterable[str]) -> bytes:
 
 
 def unpacked(shipped: bytes, stack: Stack, lookup: Lookup) -> CompiledStack:
-    resources, origins, secrets, seconds, log, diagnostics, dependencies = _read(shipped)
+    plain, plain_ids, origins, secrets, seconds, log, diagnostics, dependencies = _read(shipped)
+    resources = tuple([_resource(*each) for each in plain])
+    if not any(sign in shipped for sign in REFERENCE_SIGNS):  # texts are in it as they are
+        refer_to_nothing(resources)
+    ids = [each.id for each in resources] if plain_ids is None else [_id(*each) for each in plain_ids]
     spec = Spec(
         str(stack.path),
-        tuple([_resource(*each) for each in resources]),
-        {_id(kind, parts): Origin(document, prefix) for kind, parts, document, prefix in origins},
+        resources,
+        {id_: Origin(*origin) for id_, origin in zip(ids, origins, strict=True)},
         lookup,
         secrets,
         rules=stack.secrets,

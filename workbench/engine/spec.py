@@ -36,6 +36,7 @@ from runtimes.base import (
     parts,
 )
 from runtimes.base.documents import DocumentError, load_all_yaml
+from runtimes.base.resource import look_for_references
 from workbench.engine.errors import DependencyCycle, SpecInvalid
 from workbench.engine.fields import MISSING, find, plain_steps
 from workbench.engine.graph import find_cycle, found_references, referring_texts
@@ -247,6 +248,7 @@ def build(
     by_text = {str(each.id): each.id for each in resources}
     linked = [_linked(each, needs, by_text, stack) for each, needs in zip(resources, wanted, strict=True)]
     spec = Spec(stack, tuple(linked), origins, lookup, secret_values(linked, rules), rules=rules)
+    look_for_references(linked)
     _check_references(spec, by_text)
     validate(linked, stack, spec.chain)
     return spec

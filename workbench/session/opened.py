@@ -312,12 +312,12 @@ class Opened:
         )
 
     def _goes(self, stack: str) -> ReleasePlaces | None:
-        from workbench.destinations import release_places
+        from workbench.destinations import release_places_of_objects
         from workbench.project import UnknownStack
 
         try:
             found = self.tree().stack(StackPath.parse(stack))
-            return replace(release_places(self._root, found, (), self._store()), has_objects=True)
+            return release_places_of_objects(self._root, found)
         except UnknownStack:
             return None
 
