@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.base.errors import RuntimeFailure
 from runtimes.sandbox.provider.mirror import ProviderMissing
-from tests.runtimes.terraform.forked import forking
+from tests.runtimes.terraform.forked import ended_early, forking
 from tests.runtimes.terraform.http_backend import Store, serving
 from tests.runtimes.terraform.practice import TERRAFORM, Place, bucket, database, lay_initialised, network, record
 from tests.runtimes.terraform.practice import place as made
@@ -31,7 +32,11 @@ def initialised(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if TERRAFORM is None:
         pytest.skip("neither terraform nor tofu is on PATH")
     found = made(tmp_path_factory.mktemp("initialised"), mirror)
-    asyncio.run(found.plan(network("any"), database("any", "any"), bucket("any"), record("any")))
+    try:
+        asyncio.run(found.plan(network("any"), database("any", "any"), bucket("any"), record("any")))
+    except RuntimeFailure as failure:
+        failure.add_note(f"providers that ended early: {ended_early(mirror) or 'none'}")
+        raise
     return found.folder.path
 
 

@@ -16,11 +16,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from runtimes.sandbox.provider.mirror import install
 
 _HERE = Path(__file__).parent
 _ROOT = Path(__file__).parents[4]
+_ENDED: Final = ".ended"
 
 
 @contextmanager
@@ -32,10 +34,10 @@ def forking(mirror: Path) -> Iterator[None]:
         return
     (program,) = mirror.glob("*/*/*/*/*/terraform-provider-*")
     with tempfile.TemporaryDirectory(prefix="wb-") as folder:  # short, as paths of sockets have to be
-        address = f"{folder}/socket"
-        words = (sys.executable, "-I", "-S", str(_HERE / "client.py"), address)
+        address, ended = f"{folder}/socket", str(mirror.with_suffix(_ENDED))
+        words = (sys.executable, "-I", "-S", str(_HERE / "client.py"), address, ended)
         program.write_text(f"#!/bin/sh\nexec {shlex.join(words)}\n")
-        command = [sys.executable, "-m", "tests.runtimes.terraform.forked.server", address]
+        command = [sys.executable, "-m", "tests.runtimes.terraform.forked.server", address, ended]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_ROOT) as server:
             assert server.stdin is not None and server.stdout is not None
             assert server.stdout.readline() == b"ready\n"
@@ -43,3 +45,11 @@ def forking(mirror: Path) -> Iterator[None]:
                 yield
             finally:
                 server.stdin.close()
+
+
+def ended_early(mirror: Path) -> str:
+    """Returns what is known of providers that ended otherwise than as asked to, empty where there were none."""
+    try:
+        return mirror.with_suffix(_ENDED).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""

@@ -36,4 +36,9 @@ def main(address: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    try:
+        sys.exit(main(sys.argv[1]))
+    except OSError as error:  # terraform shows nothing of it
+        with open(sys.argv[2], "a", encoding="utf-8") as file:
+            file.write(f"client {os.getpid()}: {error}\n")
+        raise

@@ -1,6 +1,8 @@
 """Forks a provider for each client, until stdin is closed. Says "ready" once it can be asked.
 
-A client that is gone was killed, and its provider is killed too; how a provider ended is answered.
+A client that is gone was killed, and its provider is killed too; how a provider ended is answered. terraform shows
+nothing of what a provider says that ends before it serves: why is written into the file `ended`, and so is how the
+server itself ended, where it failed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from runtimes.sandbox.provider.serving import serve
 
 
 class Forks:
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, ended: str) -> None:
+        self._ended = ended
         self._clients: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = socket.socket(socket.AF_UNIX)
@@ -73,6 +76,7 @@ class Forks:
         try:
             os._exit(serve(Provider()))
         except BaseException:
+            self.note(traceback.format_exc())
             traceback.print_exc()
             os._exit(1)
 
@@ -82,7 +86,9 @@ class Forks:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 client = self._forget(ended[0])
-                if client is not None:
+                if client is not None:  # who is killed with his client is forgotten by then
+                    if ended[1]:
+                        self.note(f"provider {ended[0]} ended with {os.waitstatus_to_exitcode(ended[1])}\n")
                     with client, suppress(OSError):
                         client.sendall(ended[1].to_bytes(4))
 
@@ -92,6 +98,10 @@ class Forks:
             self._selector.unregister(client)
         return client
 
+    def note(self, said: str) -> None:
+        with open(self._ended, "a", encoding="utf-8") as file:
+            file.write(said)
+
     def _end(self) -> None:
         for pid in self._clients:
             os.kill(pid, signal.SIGKILL)
@@ -99,8 +109,12 @@ class Forks:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    forks = Forks(sys.argv[1])
+    forks = Forks(*sys.argv[1:])
     gc.freeze()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    forks.run()
+    try:
+        forks.run()
+    except BaseException:
+        forks.note(traceback.format_exc())
+        raise
