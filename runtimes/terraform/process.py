@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from kcl.records import dataclass, field, replace
 from runtimes.base import RuntimeFailure
-from runtimes.base.programs import started
+from runtimes.base.programs import ended, started
 
 MOST_OUTPUT_BYTES = 256_000_000
 """Of what is read at once: what Python makes of it takes several times as much memory."""
@@ -257,12 +257,22 @@ async def _started(
     return await started(
         program,
         *arguments,
+        end=_interrupted,
         stdin=input_,
         stdout=output,
         stderr=errors,
         cwd=command.folder,
         env=dict(command.environment),
     )
+
+
+async def _interrupted(process: asyncio.subprocess.Process) -> None:
+    """Ends one that was just started: it may have taken a lock by then, which it gives back where it is not killed."""
+    _signal(process, signal.SIGINT)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await process.wait()
+    await ended(process)
 
 
 async def _ended(process: asyncio.subprocess.Process, said: asyncio.Task[object], number: signal.Signals) -> None:

@@ -131,11 +131,30 @@ async def test_who_holds_the_pipes_from_another_session_is_left_alone_and_not_wa
         os.kill(stays, signal.SIGKILL)
 
 
-async def test_cancelling_interrupts_and_waits(tmp_path: Path) -> None:
-    script = "import time\ntry:\n open('up', 'w').close()\n time.sleep(30)\nexcept KeyboardInterrupt:\n"
-    script += " open('down', 'w').close()"
-    task = asyncio.create_task(run(Command((sys.executable, "-c", script), dict(os.environ), tmp_path)))
-    await until((tmp_path / "up").exists)
+INTERRUPTED = """\
+import time
+try:
+    open("up", "w").close()
+    while True:
+        time.sleep(0.02)  # and not once for long: a signal that comes just before is heard after it
+except KeyboardInterrupt:
+    open("down", "w").close()
+"""
+
+
+@pytest.mark.parametrize("hears", ["that it runs", "not yet that it was started"])
+async def test_cancelling_interrupts_and_waits(tmp_path: Path, hears: str) -> None:
+    command = Command((sys.executable, "-c", INTERRUPTED), dict(os.environ), tmp_path)
+    task = asyncio.create_task(run(command))
+    if hears == "that it runs":
+        await until((tmp_path / "up").exists)
+    else:
+        for _ in range(3):  # as far as the program being there; then this process gets no processor for a while
+            await asyncio.sleep(0)
+        end = time.monotonic() + 10
+        while not (tmp_path / "up").exists():
+            assert time.monotonic() < end, "it was not started"
+            time.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -120,7 +120,7 @@ async def test_sentences_say_the_keys_that_the_user_has(tmp_path: Path) -> None:
             return any(each.message == text for each in screens._notifications)
 
         assert told("hello v: live diff, ?: all keys")
-        assert says(screens, "c spec   v diff   P plan   w watch")
+        await until(pilot, lambda: says(screens, "c spec   v diff   P plan   w watch"))
         await pilot.press("Q")
         assert told("Q again quits")
         await pilot.press("colon")
