@@ -5,9 +5,10 @@
 Half of the objects are Deployments, half ConfigMaps; a tenth of each is changed. Both are whole processes that take
 turns, straight and through a proxy that holds every packet for half of 20 ms. Without --kubeconfig the server is the
 sandbox, which serves one request after another in Python; with it the current context of that file is used, whose
-cluster should be one to throw away. `--objects 2` is a small diff, whose time is that of a start. What wb evaluates is cached by the first run, as kubectl gets YAML that is written
-already. --apply measures instead how objects are written of which every one is changed. Where the server tells, it says
-how many requests it sent back as too many (429): where there are none, what bounds wb is its own 10 in flight.
+cluster should be one to throw away. `--objects 2` is a small diff, whose time is that of a start. What wb evaluates is
+cached by the first run, as kubectl gets YAML that is written already. --apply measures instead how objects are written
+of which every one is changed. Where the server tells, it says how many requests it sent back as too many (429): where
+there are none, what bounds wb is its own 10 in flight.
 """
 
 from __future__ import annotations

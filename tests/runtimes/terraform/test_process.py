@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,13 @@ async def until(happened: object, seconds: float = 10) -> None:
     while not happened():
         assert time.monotonic() < end, "it did not happen"
         await asyncio.sleep(0.01)
+
+
+def wait_without_the_loop(happened: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
 
 
 async def test_what_it_says_is_in_files_that_only_the_user_may_read(tmp_path: Path) -> None:
@@ -151,10 +159,7 @@ async def test_cancelling_interrupts_and_waits(tmp_path: Path, hears: str) -> No
     else:
         for _ in range(3):  # as far as the program being there; then this process gets no processor for a while
             await asyncio.sleep(0)
-        end = time.monotonic() + 10
-        while not (tmp_path / "up").exists():
-            assert time.monotonic() < end, "it was not started"
-            time.sleep(0.01)
+        wait_without_the_loop((tmp_path / "up").exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
