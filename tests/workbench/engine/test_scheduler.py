@@ -95,7 +95,12 @@ def _said(process: subprocess.Popen[str], pattern: str) -> str:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    files = (each for each in folder.rglob("*") if each.is_file() and each.name != INDEX_FILE)
+    """Returns what was made: not what a worker was writing when it was killed, which has a name of its own."""
+    files = (
+        each
+        for each in folder.rglob("*")
+        if each.is_file() and each.name != INDEX_FILE and not each.name.endswith(".unfinished")
+    )
     return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}
 
 
