@@ -80,7 +80,9 @@ async def test_a_host_whose_new_pod_is_gone_stands_as_its_workload_does(ground: 
         cluster.delete("pods", "shop", pod["metadata"]["name"])
     await ground.ready(0, 2)
     async with asyncio.timeout(30):  # others took the place of these, which the workload's controller counts later
-        while not is_accomplished((await ground.session.recovery(incident)).hosts):
+        while True:
+            if is_accomplished((await ground.session.recovery(incident)).hosts):
+                break
             await asyncio.sleep(0.05)
     ground.sandbox.faults[0].stop("kube-scheduler")
     for pod in ground.pods(0):
