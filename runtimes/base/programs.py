@@ -12,38 +12,34 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def started(
-    *arguments: str,
-    end: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None = None,
-    **options: Any,
-) -> asyncio.subprocess.Process:
-    """`asyncio.create_subprocess_exec` for a program in a session of its own, which a cancellation doesn't tear.
-
-    A second cancellation would reach asyncio while it waits for the program that the first one made it kill, and leave
-    its pipes and the program to nobody. Who is cancelled here finds it started, and ended by `end`, which kills it
-    where none is given: on a busy machine it may have done much before this process hears that it was started.
-    """
-    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*arguments, start_new_session=True, **options))
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        with suppress(OSError, asyncio.CancelledError):
-            await undisturbed(_put_away(starting, end or ended))
-        raise
-
-
-async def _put_away(
-    starting: asyncio.Future[asyncio.subprocess.Process], end: Callable[[asyncio.subprocess.Process], Awaitable[None]]
-) -> None:
-    await end(await starting)
-
-
 async def ended(process: asyncio.subprocess.Process) -> None:
     """Kills a program that was `started` and has not ended, with what it started in its session, and waits for it."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     await undisturbed(process.wait())
+
+
+async def started(
+    *arguments: str, end: Callable[[asyncio.subprocess.Process], Awaitable[None]] = ended, **options: Any
+) -> asyncio.subprocess.Process:
+    """`asyncio.create_subprocess_exec` for a program in a session of its own, which a cancellation doesn't tear.
+
+    A second cancellation would reach asyncio while it waits for the program that the first one made it kill, and leave
+    its pipes and the program to nobody. Who is cancelled here finds it started, and ended by `end`: on a busy machine
+    it may have done much before this process hears that it was started.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*arguments, start_new_session=True, **options))
+
+    async def put_away() -> None:
+        await end(await starting)
+
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError, asyncio.CancelledError):
+            await undisturbed(put_away())
+        raise
 
 
 async def undisturbed(awaited: Awaitable[T]) -> T:
