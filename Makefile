@@ -82,7 +82,8 @@ vscode:
 
 # What is installed: exact versions with their hashes, from .ci/locked. LOCKED=no takes the newest that pyproject allows.
 LOCK := .ci/locked
-PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
+# older ones warn of how python-terraform is built, which nobody here can change
+PIP = $(BIN)/python -W ignore -m pip install -q --disable-pip-version-check
 ifeq ($(LOCKED),no)
 INSTALL := $(PIP) -e '.[dev,notebook]'
 INSTALL_PRACTICE := $(PIP) --no-deps tf==1.2.0
