@@ -11,7 +11,6 @@ parser need to be counted before anything is built from them.
 from __future__ import annotations
 
 import gc
-import json
 import re
 import sys
 from itertools import accumulate
@@ -77,6 +76,8 @@ def check_json(text: str | bytes) -> None:
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     if raw.count(b"[") + raw.count(b"{") <= SAFE_NESTING:
         return
+    import json  # most programs read none
+
     if json.detect_encoding(raw) not in ("utf-8", "utf-8-sig"):
         raw = raw.replace(b"\0", b"")
     bare = _JSON_STRING.sub(b"", raw.replace(b"\\\\", b"").replace(b'\\"', b""))
@@ -88,6 +89,8 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
     """What `json.loads` reads. Raises LimitError, and JSONDecodeError for what is no JSON."""
     brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     check_json(text)
+    import json
+
     try:
         value = json.loads(text, **hooks)
     except RecursionError:

@@ -61,6 +61,7 @@ class ParseCache:
     def write(self) -> None:
         """Keeps in the store what is new to it."""
         if self._disk is not None:
+            self._disk.leave_compiled(self._disk.entries)
             self._disk.entries.write()
 
     @contextmanager
@@ -89,9 +90,9 @@ class _Disk:
         from kcl.cache.by_text import answers_by_text
         from kcl.cache.checks import checked
         from kcl.cache.code import CODE, CODES, compiling  # most runs have no store
+        from kcl.cache.compiled import leave, share
         from kcl.cache.entries import Entries
         from kcl.cache.packages import PACKAGES
-        from kcl.cache.patterns import share
 
         self.entries = Entries(store)
         share(self.entries)
@@ -99,6 +100,7 @@ class _Disk:
         by_text = answers_by_text(self.entries, secrets)
         self.memo = Memo(self.entries, codecs, {**by_text, CHECKED: partial(checked, self.entries)})
         self.compiling = compiling
+        self.leave_compiled = leave
 
 
 def _noted(prepared: Prepared, on_use: Callable[[str], None]) -> Callable[[str], None]:

@@ -12,7 +12,6 @@ Nothing here is kept between calls or belongs to the process, so one process can
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import sys
@@ -54,13 +53,18 @@ from kcl.loader import (
 )
 from kcl.loader.texts import reading
 from kcl.memo.inputs import Clock, now
+from kcl.options import Option, Takes, plainly_read
 from kcl.records import replace
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
 from kcl.terminal import WithoutOrders
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
+    from types import SimpleNamespace
+
+    _Arguments = argparse.Namespace | SimpleNamespace
 
 OK, FAILED, USAGE = 0, 1, 2
 _STDIN_NAME: Final = "stdin.k"
@@ -85,7 +89,53 @@ _EVALUATING: Final = frozenset({"vet"})
 """Those of them that evaluate programs in the process that they are started in."""
 
 
+_FILES: Final = "files"
+
+
+def _options() -> tuple[Option, ...]:
+    """Those of `run`."""
+    flag, count, one, each, some = Takes.NOTHING, Takes.COUNTED, Takes.ONE, Takes.ONE_EACH, Takes.SOME
+    return (
+        Option(("-D", "--argument"), each, "a top-level argument", "KEY=VALUE"),
+        Option(("-Y", "--setting"), some, "settings files", "FILE"),
+        Option(("-S", "--path_selector"), each, "print only this part", "PATH"),
+        Option(("-O", "--overrides"), each, "another value for this run", "PATH=VALUE"),
+        Option(("-E", "--external"), each, "the folder of a package", "NAME=FOLDER"),
+        Option(("-o", "--output"), one, "write the result to a file", "FILE"),
+        Option(("-f", "--format"), one, "", choices=("yaml", "json"), default="yaml", in_any_case=True),
+        Option(("-n", "--disable_none"), flag, "leave out what is None"),
+        Option(("-r", "--strict_range_check"), flag, "check numbers against 32 bits"),
+        Option(("-d", "--debug"), flag, "check numbers against 64 bits as well"),
+        Option(("-k", "--sort_keys"), flag, ""),
+        Option(("-H", "--show_hidden"), flag, "print names that begin with _"),
+        Option(("--allow_read",), each, "let programs read files below it as well", "FOLDER"),
+        Option(("-V", "--vendor"), flag, "load packages from the folder vendor only"),
+        Option(("-p", "--profile"), flag, "accepted for compatibility"),
+        Option(("-v", "--verbose"), count, "name the files that were read"),
+        Option(("-q", "--quiet"), flag, "say nothing of warnings"),
+        Option(("--error_format",), one, "how diagnostics are written", choices=tuple(FORMATS), default="pretty"),
+        Option(("--all_errors", "--all-errors"), flag, "print all official messages, and nothing of ours"),
+        Option(("--no_style",), flag, "accepted for compatibility"),
+        Option(("--deadline",), one, "how long the program may take; else KCL_DEADLINE, else 60", "SECONDS"),
+        Option(("--max_memory", "--max-memory"), one, "such as 512M or 2G; else KCL_MAX_MEMORY, else 2G", "SIZE"),
+        Option(
+            ("--dialect",),
+            one,
+            f"by default what kcl.mod asks for, else {KCL.name}",
+            choices=tuple(sorted(PRESETS)),
+        ),
+    )
+
+
+def _arguments(words: Sequence[str], stdout: TextIO) -> _Arguments:
+    """What the command line says. Raises UsageError, and HelpPrinted."""
+    plain = plainly_read(words[1:], _options(), _FILES) if words[:1] == ["run"] else None
+    return plain or _parser(stdout).parse_args(list(words))
+
+
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
+    import argparse  # takes as long as all that a small program does
+
     listed = "\n".join(f"  {name:<8} {about}" for name, (_, about) in _ELSEWHERE.items())
 
     parser = parser_class(stdout)(
@@ -97,31 +147,9 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     # What commands are called is said, or a whole usage would be put together to find it out.
     commands = parser.add_subparsers(prog=parser.prog, dest="command", required=True, metavar="COMMAND")
     command = commands.add_parser("run", help="evaluate files and print the result")
-    add = command.add_argument
-    add("files", nargs="*", metavar="FILE", help="files or folders; - reads standard input")
-    add("-D", "--argument", action="append", default=[], metavar="KEY=VALUE", help="a top-level argument")
-    add("-Y", "--setting", action="extend", nargs="+", default=[], metavar="FILE", help="settings files")
-    add("-S", "--path_selector", action="append", default=[], metavar="PATH", help="print only this part")
-    add("-O", "--overrides", action="append", default=[], metavar="PATH=VALUE", help="another value for this run")
-    add("-E", "--external", action="append", default=[], metavar="NAME=FOLDER", help="the folder of a package")
-    add("-o", "--output", metavar="FILE", help="write the result to a file")
-    add("-f", "--format", type=str.lower, choices=("yaml", "json"), default="yaml")
-    add("-n", "--disable_none", action="store_true", help="leave out what is None")
-    add("-r", "--strict_range_check", action="store_true", help="check numbers against 32 bits")
-    add("-d", "--debug", action="store_true", help="check numbers against 64 bits as well")
-    add("-k", "--sort_keys", action="store_true")
-    add("-H", "--show_hidden", action="store_true", help="print names that begin with _")
-    add("--allow_read", action="append", default=[], metavar="FOLDER", help="let programs read files below it as well")
-    add("-V", "--vendor", action="store_true", help="load packages from the folder vendor only")
-    add("-p", "--profile", action="store_true", help="accepted for compatibility")
-    add("-v", "--verbose", action="count", default=0, help="name the files that were read")
-    add("-q", "--quiet", action="store_true", help="say nothing of warnings")
-    add("--error_format", choices=FORMATS, default="pretty", help="how diagnostics are written")
-    add("--all_errors", "--all-errors", action="store_true", help="print all official messages, and nothing of ours")
-    add("--no_style", action="store_true", help="accepted for compatibility")
-    add("--deadline", metavar="SECONDS", help="how long the program may take; else KCL_DEADLINE, else 60")
-    add("--max_memory", "--max-memory", metavar="SIZE", help="such as 512M or 2G; else KCL_MAX_MEMORY, else 2G")
-    add("--dialect", choices=sorted(PRESETS), help=f"by default what kcl.mod asks for, else {KCL.name}")
+    command.add_argument(_FILES, nargs="*", metavar="FILE", help="files or folders; - reads standard input")
+    for each in _options():
+        each.declare(command)
     return parser
 
 
@@ -166,7 +194,7 @@ def main(
             stderr.write(said)
             return FAILED
     try:
-        arguments = _parser(stdout).parse_args(list(argv))
+        arguments = _arguments(list(argv), stdout)
     except UsageError as problem:
         stderr.write(f"{problem}\n")
         return USAGE
@@ -199,6 +227,8 @@ def main(
     if arguments.verbose:
         stderr.write("".join(f"read {path}\n" for path in sorted(result.sources)))
     text = result.json() if arguments.format == "json" else result.yaml()
+    if cache is not None:
+        cache.write()  # once more: writing YAML compiles what this has told no process yet
     if output:
         return _write(result.printed, text, os.path.join(folder, output), stdout, stderr)
     stdout.write(result.printed + text)
@@ -209,7 +239,7 @@ def main(
     return OK
 
 
-def _reported(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], arguments: argparse.Namespace) -> str:
+def _reported(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], arguments: _Arguments) -> str:
     """Who names the dialect of a compiler compares with it, and gets its words as they are."""
     official_only = arguments.all_errors or arguments.dialect is not None
     return report(diagnostics, sources, arguments.error_format, official_only=official_only)
@@ -224,7 +254,7 @@ def _elsewhere(
     return int(run_command(argv[1:], cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, environment=environment))
 
 
-def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Allowance:
+def _allowance(arguments: _Arguments, environment: Mapping[str, str]) -> Allowance:
     try:
         return Allowance.of_environment(environment).limited(arguments.deadline, arguments.max_memory)
     except BadAllowance as problem:
@@ -232,7 +262,7 @@ def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
 
 
 def _run(
-    arguments: argparse.Namespace,
+    arguments: _Arguments,
     cwd: str,
     stdin: TextIO,
     environment: Mapping[str, str] | None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+if TYPE_CHECKING:
+    import argparse
 
 _UNKNOWN_COLUMNS = 80
 
@@ -40,6 +42,8 @@ def parser_class(stdout: TextIO) -> type[argparse.ArgumentParser]:
 
     It raises `UsageError` for a mistake and `HelpPrinted` after help. Parsers of subcommands are of its class as well.
     """
+
+    import argparse  # who reads a plain command line without it needs the rest of this module
 
     width = _columns() - 2
 

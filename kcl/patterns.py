@@ -39,14 +39,18 @@ def version() -> tuple[int, int]:
     return engine.MAGIC, engine.CODESIZE
 
 
-def codes() -> dict[Asked, Code] | None:
-    """All codes that are known; None where none was compiled here, or this Python does not tell them."""
-    if not _compiled:
-        return None
+def is_news() -> bool:
+    """Whether one was compiled here of which nobody had told."""
+    return bool(_compiled)
+
+
+def codes() -> dict[Asked, Code]:
+    """All codes that are known. Those that were compiled here are left out where this Python does not tell them."""
     try:
-        return {**_learned, **{each: _code(*each) for each in sorted(_compiled)}}
+        learn({each: _code(*each) for each in sorted(_compiled)})
     except (ImportError, AttributeError, TypeError):
-        return None
+        _compiled.clear()
+    return dict(_learned)
 
 
 def _code(text: str, flags: int) -> Code:

@@ -22,9 +22,22 @@ if TYPE_CHECKING:
     from dataclasses import fields as fields
     from dataclasses import is_dataclass as is_dataclass
     from dataclasses import replace as replace
+    from types import CodeType
+
+    _Shape = tuple[tuple[str, ...], bool, bool]
+
+    def learn(codes: dict[_Shape, CodeType]) -> None:
+        """Lets be known what `__init__` was compiled to by a process of the same Python."""
+
+    def is_news() -> bool:
+        """Whether one was compiled here of which nobody had told."""
+
+    def codes() -> dict[_Shape, CodeType]:
+        """All that are known."""
 else:
     import operator
     from reprlib import recursive_repr
+    from types import CodeType, FunctionType
 
     _MISSING = object()
     _RECORD = "__record__"
@@ -207,37 +220,89 @@ else:
         return __init__
 
     def _init(cls):
-        """`__init__` for the fields of a class, written out. Its other names begin with what no field begins with."""
-        record, own = getattr(cls, _RECORD), "_"
-        while any(name.startswith(own) for name in record):
-            own += "_"
-        missing, put, this = f"{own}missing", f"{own}put", f"{own}self"
-        known = {missing: _MISSING, put: object.__setattr__}
-        parameters, lines = [this], []
+        """`__init__` for the fields of a class, as if it were written out for them.
+
+        Compiling it takes a hundred times as long as giving other names to one that is compiled, and of the classes
+        that a command uses most are like another but for their names.
+        """
+        record, frozen = getattr(cls, _RECORD), cls.__dataclass_params__.frozen
+        known = {"_missing": _MISSING, "_put": object.__setattr__}
+        names, defaults, kinds = [], [], []
         for name, each in record.items():
-            value, default, make = name, f"{own}default_{name}", f"{own}make_{name}"
-            if each.default is not _MISSING:
-                known[default] = each.default
+            number, has_default = len(names), each.default is not _MISSING
             if each.factory is not _MISSING:
-                known[make] = each.factory
-                value = f"{name} if {name} is not {missing} else {make}()" if each.init else f"{make}()"
-            elif not each.init:
-                if each.default is _MISSING:
-                    continue
-                value = default
-            if each.init:
-                optional = f"={default}" if each.default is not _MISSING else f"={missing}"
-                has_default = each.default is not _MISSING or each.factory is not _MISSING
-                parameters.append(name + optional if has_default else name)
-            frozen = cls.__dataclass_params__.frozen
-            lines.append(f"{put}({this}, {name!r}, {value})" if frozen else f"{this}.{name} = {value}")
-        if hasattr(cls, "__post_init__"):
-            lines.append(f"{this}.__post_init__()")
-        text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"])
-        exec(text, known)
-        written = known["__init__"]
+                kinds.append("made" if each.init else "always made")
+                known[f"_make{number}"] = each.factory
+            elif each.init:
+                kinds.append("given")
+            elif has_default:
+                kinds.append("constant")
+                known[f"_default{number}"] = each.default
+            else:
+                continue
+            names.append(name)
+            if each.init and (has_default or each.factory is not _MISSING):
+                defaults.append(each.default)  # which is `_MISSING` where there is a factory
+            elif each.init and defaults:
+                raise TypeError(f"non-default argument {name!r} follows default argument")
+        code = _named(_init_code(tuple(kinds), frozen, hasattr(cls, "__post_init__")), names)
+        written = FunctionType(code, known, "__init__", tuple(defaults) or None)
         written.__qualname__, written.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
         return written
+
+    _init_codes = {}
+    """The code of `__init__` by what it does; its fields have numbers for names there."""
+    _compiled = set()
+    """Those of them that were compiled in this process."""
+
+    def learn(codes):
+        _init_codes.update(codes)
+        _compiled.difference_update(codes)
+
+    def is_news():
+        return bool(_compiled)
+
+    def codes():
+        _compiled.clear()
+        return dict(_init_codes)
+
+    def _init_code(kinds, frozen, has_post_init):
+        shape = kinds, frozen, has_post_init
+        known = _init_codes.get(shape)
+        if known is None:
+            parameters, lines = ["_self"], []
+            for number, kind in enumerate(kinds):
+                name = value = f"_{number}"
+                if kind == "made":
+                    value = f"{name} if {name} is not _missing else _make{number}()"
+                elif kind == "always made":
+                    value = f"_make{number}()"
+                elif kind == "constant":
+                    value = f"_default{number}"
+                if kind in ("given", "made"):
+                    parameters.append(name)
+                lines.append(f"_put(_self, {name!r}, {value})" if frozen else f"_self.{name} = {value}")
+            if has_post_init:
+                lines.append("_self.__post_init__()")
+            module = compile(
+                f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"]), "<record>", "exec"
+            )
+            known = next(each for each in module.co_consts if isinstance(each, CodeType))
+            _init_codes[shape] = known
+            _compiled.add(shape)
+        return known
+
+    def _named(code, names):
+        """The code with these names for its fields: as parameters, as attributes and as texts."""
+        given, own = {f"_{number}": name for number, name in enumerate(names)}, "_self"
+        while own in names:
+            own += "_"
+        given["_self"] = own
+        return code.replace(
+            co_varnames=tuple([given.get(each, each) for each in code.co_varnames]),
+            co_names=tuple([given.get(each, each) for each in code.co_names]),
+            co_consts=tuple([given.get(each, each) if isinstance(each, str) else each for each in code.co_consts]),
+        )
 
     def _values(record, is_meant=operator.attrgetter("compare")):
         """What makes a tuple of the fields that are compared, or hashed."""

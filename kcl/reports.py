@@ -12,7 +12,6 @@ which programs do.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -49,6 +48,8 @@ def report(
 
 
 def _json(data: Any) -> str:
+    import json  # few reports are
+
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 

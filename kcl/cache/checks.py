@@ -18,7 +18,7 @@ from kcl.cache.entries import entry_name
 from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, to_bytes
 from kcl.diagnostics import Span
 from kcl.loader.program import MAIN_PACKAGE, ImportKind
-from kcl.semantic.checked import CHECKED, Checked, closure, imports, places, texts
+from kcl.semantic.checked import CHECKED, TEXTS, Checked, closure, imports, places
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type
 
@@ -42,7 +42,7 @@ def checked(entries: Entries, request: Request, key: Key, check: Callable[[Reque
     if not is_whole or ImportKind.PLUGIN in kinds:
         return check(request, key)
     shown = [(each.path, each.interface) for each in found]
-    name = entry_name("checked", key[0], key[2], texts(package), shown)
+    name = entry_name("checked", key[0], key[2], request.get(TEXTS, package), shown)
     data = entries.read(name)
     known = None if data is None else _read(data, package, found)
     if known is not None:

@@ -47,6 +47,10 @@ def _member(kind: type, name: str) -> Enum:
     return kind.__members__[name]
 
 
+_found: Final[dict[tuple[str, str], Any]] = {}
+"""What names of modules mean: entries name the same few classes over and over."""
+
+
 class _Reader(Unpickler):
     def __init__(
         self, data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]]
@@ -56,16 +60,20 @@ class _Reader(Unpickler):
         self._instead = instead
 
     def find_class(self, module: str, name: str) -> Any:
-        found = self._instead.get((module, name))
-        if found is not None:
-            return found
+        if self._instead:
+            found = self._instead.get((module, name))
+            if found is not None:
+                return found
         if (module, name) == ("builtins", "getattr"):
             return _member
         if not module.startswith(self._modules) or "." in name:
             raise UnpicklingError(f"{module}.{name} has no place in what is kept")
-        found = super().find_class(module, name)
-        if callable(found) and not isinstance(found, type):
-            raise UnpicklingError(f"{module}.{name} is no class")
+        found = _found.get((module, name))
+        if found is None:
+            found = super().find_class(module, name)
+            if callable(found) and not isinstance(found, type):
+                raise UnpicklingError(f"{module}.{name} is no class")
+            _found[module, name] = found
         return found
 
 

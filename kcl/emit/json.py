@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from kcl.evaluator.numbers import float_text
 
-_string: Final[Callable[[str], str]] = json.encoder.encode_basestring
+try:  # the same function without what reads JSON
+    from _json import encode_basestring as _string
+except ImportError:
+    from json.encoder import encode_basestring as _string
 
 
 def json_text(value: object, *, indent: int = 0, sort_keys: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 
 from kcl.diagnostics import Code, KclError
@@ -114,6 +113,8 @@ def _formatted(part: ast.FormattedValue, scope: Scope, evaluate: Evaluate) -> Ca
             encoder = scope.module.runtime.library.modules.get(part.spec, {}).get("encode")
             encode = getattr(encoder, "function", None)
             if encode is None:
+                import json  # hardly ever there is no module of the library
+
                 return lambda environment: json.dumps(evaluate(environment))
             return lambda environment: str(encode(evaluate(environment)))
         case _:

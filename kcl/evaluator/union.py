@@ -11,7 +11,6 @@ again, and an attribute that the schema does not declare is accepted.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
@@ -144,7 +143,11 @@ def brief(value: Value) -> str:
         return "[...]"
     if value is UNDEFINED:
         return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool, int, float)) else str(value)
+    if not isinstance(value, (str, bool, int, float)):
+        return str(value)
+    import json  # a run without a conflict needs none of it
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _unite(left: Value, right: Value, rules: int, origin: Span | None) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os.path
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -113,6 +112,8 @@ def argument_value(text: str) -> Any:
         return _WORDS[text]
     if _SCIENTIFIC.fullmatch(text):
         return text
+    import json  # few runs are given values
+
     try:
         check_json(text)
         value = json.loads(text, parse_constant=_no_constant)

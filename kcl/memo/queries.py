@@ -82,8 +82,9 @@ class Codec(Generic[K, V]):
     """Raises ValueError for what cannot be written."""
     from_bytes: Callable[[bytes], V]
     """Raises ValueError, TypeError or EOFError for data that `to_bytes` did not write."""
-    also_seeds: Callable[[Memo, K, V], None] | None = None
-    """Seeds other answers that follow from one that was read. They may be valid where that one no longer is."""
+    also_seeds: Callable[[Memo, K, V, bytes], None] | None = None
+    """Seeds other answers that follow from one that was read, or are in its data. They may be valid where that one no
+    longer is."""
 
 
 def _always(value: object) -> bool:
@@ -187,10 +188,10 @@ class Memo:
             return cast(V, cached.answer)
         return Request(self).get(query, key)
 
-    def seed(self, query: Query[K, V], key: K, answer: V, read: tuple[Input[A, B], A, B]) -> None:
-        """Caches an answer that was computed elsewhere from this one input, unless there is an entry."""
+    def seed(self, query: Query[K, V], key: K, answer: V, read: tuple[Input[A, B], A, B] | None = None) -> None:
+        """Caches an answer computed elsewhere, unless there is an entry. It depends on this one input, or on none."""
         if self._cached(query, key) is None:
-            self._put(query, key, _Entry(answer, (read,)))
+            self._put(query, key, _Entry(answer, () if read is None else (read,), {} if read is None else None))
 
     def count(self, query: Query[Any, Any]) -> int:
         """How many answers of a query are cached."""
@@ -435,7 +436,7 @@ class Request:
         except (ValueError, TypeError, EOFError, KeyError, AttributeError):
             return None
         if codec.also_seeds is not None:
-            codec.also_seeds(self._memo, key, entry.answer)
+            codec.also_seeds(self._memo, key, entry.answer, body)
         if not holds:
             return None
         self._memo._put(query, key, entry)

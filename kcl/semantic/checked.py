@@ -137,8 +137,12 @@ def _imported_packages(request: Request, package: Package) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.package for each in imports if each and each.kind is ImportKind.PACKAGE))
 
 
-_IMPORTED_BY: Final = Query("packages imported by a package", _imported_packages, lives_with_key=True)
+IMPORTED_BY: Final = Query("packages imported by a package", _imported_packages, lives_with_key=True)
 """Their paths, in the order of the statements."""
+TEXTS: Final[Query[Package, bytes]] = Query(
+    "texts of a package", lambda request, package: texts(package), lives_with_key=True
+)
+"""As `texts`."""
 
 
 def imports(request: Request, query: Query[Key, Checked], key: Key) -> tuple[Package, tuple[Checked, ...], bool]:
@@ -148,7 +152,7 @@ def imports(request: Request, query: Query[Key, Checked], key: Key) -> tuple[Pac
     assert package is not None
     found: list[Checked] = []
     is_whole = True
-    for each in request.get(_IMPORTED_BY, package):
+    for each in request.get(IMPORTED_BY, package):
         try:
             found.append(request.get(query, (how, root, each, None)))
         except QueryCycle:
@@ -247,7 +251,7 @@ def packages_in_use(program: Program, memo: Memo | None = None) -> frozenset[str
     One that is only imported is not, as in the official compiler. What its files name is, all the same.
     """
     memo = memo or Memo()
-    named = memo.get(_USED, program.main)
+    named = memo.get(USED, program.main)
     used = memo.get(_USED_BY_IMPORTED, program.imported)
     return (named | used | {MAIN_PACKAGE}) & program.packages.keys()
 
@@ -273,7 +277,7 @@ def _used(request: Request, package: Package) -> frozenset[str]:
 
 
 def _used_by_imported(request: Request, imported: Imported) -> frozenset[str]:
-    return frozenset[str]().union(*(request.get(_USED, package) for package in imported.packages.values()))
+    return frozenset[str]().union(*(request.get(USED, package) for package in imported.packages.values()))
 
 
 def _naming(module: Module) -> _Naming:
@@ -283,7 +287,7 @@ def _naming(module: Module) -> _Naming:
 
 _NAMED: Final = Query("packages named by a file", _named_by_file, most=1024)
 """Paths of the imported packages that a file names members of."""
-_USED: Final = Query("packages used by a package", _used, lives_with_key=True)
+USED: Final = Query("packages used by a package", _used, lives_with_key=True)
 """The same for all files of a package. A main package is loaded again each time, but for the texts of its files."""
 _USED_BY_IMPORTED: Final[Query[Imported, frozenset[str]]] = Query(
     "packages used by imported ones", _used_by_imported, lives_with_key=True

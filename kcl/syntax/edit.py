@@ -7,7 +7,6 @@ innermost configuration that exists, in the style it is written in.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -78,9 +77,7 @@ def expression_text(value: object) -> str:
             return repr(value)
         case str():
             # An escaped `${` must still find its brace, and all between them is text.
-            return _INTERPOLATION.sub(
-                lambda found: "\\x24{" if found[1] is None else "\\" + found[0], json.dumps(value, ensure_ascii=False)
-            )
+            return _INTERPOLATION.sub(lambda found: "\\x24{" if found[1] is None else "\\" + found[0], _quoted(value))
         case list() | tuple():
             return "[" + ", ".join(expression_text(item) for item in value) + "]"
         case Mapping():
@@ -196,7 +193,13 @@ def _entry_text(keys: list[str], value: str) -> str:
 
 
 def _key_text(key: str) -> str:
-    return key if _IDENTIFIER.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+    return key if _IDENTIFIER.fullmatch(key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    import json  # few runs change a text
+
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _shown(path: tuple[str | int, ...]) -> str:

@@ -8,8 +8,10 @@ import dataclasses
 import functools
 import pickle
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -295,3 +297,29 @@ def test_what_is_computed_once_is_kept_on_a_frozen_record() -> None:
 
     lazy = Lazy(2)
     assert lazy.double is lazy.double
+
+
+def test_what_one_process_compiled_another_takes_over(tmp_path: Path) -> None:
+    script = f"""
+import sys
+sys.path[:] = {sys.path!r}
+from kcl import records
+from kcl.cache.compiled import leave, share
+from kcl.cache.entries import Entries
+from kcl.cache.store import Store
+entries = Entries(Store({str(tmp_path / "kept")!r}))
+share(entries)
+@records.dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: list = records.field(default_factory=list)
+    z: int = 3
+found = Point(1), Point(x=1, y=[2], z=4)
+compiled = (("given", "made", "given"), True, False) in records._compiled
+leave(entries)
+entries.write()
+print(found, compiled)
+"""
+    for compiled in (True, False):
+        ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert ended.stdout == f"(Point(x=1, y=[], z=3), Point(x=1, y=[2], z=4)) {compiled}\n"

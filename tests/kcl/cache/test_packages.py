@@ -13,17 +13,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from kcl import api
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
+from kcl.cache.packages import PACKAGES
 from kcl.cache.store import Store
-from kcl.loader.queries import LoadedPackage
+from kcl.loader.queries import PACKAGE, LoadedPackage
 from kcl.loader.texts import PARSED, reading
 from kcl.semantic.checked import CHECKED
 from kcl.semantic.types import ANY, DictType, ListType
+from kcl.syntax import ast
 from tests.kcl.clocks import later, let_tick
 from tests.kcl.memos import answers, walks
 
@@ -76,9 +79,9 @@ def _rewritten(store: Store, change: Callable[[LoadedPackage], LoadedPackage | N
         content = store.read(entry.stem)
         assert content is not None
         inputs, body = marshal.loads(content)
-        known = change(from_bytes(body, ("kcl.",)))
+        known = change(PACKAGES.from_bytes(body))
         if known is not None:
-            store.write(entry.stem, marshal.dumps((inputs, to_bytes(known))))
+            store.write(entry.stem, marshal.dumps((inputs, PACKAGES.to_bytes(known))))
             changed += 1
     return changed
 
@@ -86,7 +89,7 @@ def _rewritten(store: Store, change: Callable[[LoadedPackage], LoadedPackage | N
 def test_the_next_process_takes_the_packages_as_they_were_parsed(folder: Path, store: Store) -> None:
     first, _ = _run(folder, store)
     kinds = Counter(each.name.partition("-")[0] for each in Path(store.folder).glob("*.entry"))
-    assert kinds - Counter({"patterns": 1}) == {"parsed": 2, "checked": 2, "said": 1}, "patterns where one was compiled"
+    assert kinds - Counter({"compiled": 1}) == {"parsed": 2, "checked": 2, "said": 1}, "compiled where something was"
 
     def other(value: LoadedPackage) -> LoadedPackage | None:
         if value.package.path != "model":
@@ -155,6 +158,43 @@ def test_other_times_alone_have_files_read_and_not_parsed(folder: Path, store: S
     path = str(folder / "model" / "model.k")
     _, tree, _ = reading(cache.memo, lambda name: MODEL).get(PARSED, (path, True))
     assert tree is warm_tree
+
+
+def _schema(folder: Path, store: Store) -> ast.Schema:
+    """A schema as a process finds it that has just begun."""
+    _, cache = _run(folder, store)
+    (known,) = (each for each in answers(cache.memo, PACKAGE).values() if each.package.path == "model")
+    (schema,) = (each for each in known.package.modules[0].tree.body if isinstance(each, ast.Schema))
+    return schema
+
+
+def test_a_schema_is_read_when_somebody_asks_for_what_is_in_it(folder: Path, store: Store) -> None:
+    (folder / "main.k").write_text("import model\n\na = model.limit\n")
+    let_tick(folder)
+    made = _schema(folder, store)
+    schema = _schema(folder, store)
+    assert made is not schema and schema.name == "Model" and (schema.start, schema.end) == (made.start, made.end)
+    assert hasattr(schema, "_read") and not hasattr(made, "_read"), "declared, and not read"
+    assert repr(schema) == repr(made) and not hasattr(schema, "_read")
+    assert schema.body is schema.body
+    with pytest.raises(AttributeError, match="'Schema' object has no attribute 'bodies'"):
+        schema.bodies  # noqa: B018
+
+
+def test_threads_that_ask_at_once_for_what_is_in_a_schema_get_the_same(folder: Path, store: Store) -> None:
+    (folder / "main.k").write_text("import model\n\na = model.limit\n")
+    let_tick(folder)
+    _run(folder, store)
+    for _ in range(20):
+        schema, ready = _schema(folder, store), Barrier(4)
+
+        def ask(schema: ast.Schema = schema, ready: Barrier = ready) -> list[ast.Stmt]:
+            ready.wait()
+            return schema.body
+
+        with ThreadPoolExecutor(4) as pool:
+            bodies = [each.result() for each in [pool.submit(ask) for _ in range(4)]]
+        assert len({*map(id, bodies)}) == 1
 
 
 def test_a_new_file_of_a_package_is_seen(folder: Path, store: Store) -> None:

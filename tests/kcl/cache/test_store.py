@@ -40,7 +40,7 @@ def test_folder_and_entries_are_for_their_owner_alone(store: Store) -> None:
     assert _entry(store).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("damage", [b"", b"x", b"kclcache1\n", b"kclcache1\n" + bytes(32) + b"content"])
+@pytest.mark.parametrize("damage", [b"", b"x", b"kclcache2\n", b"kclcache2\n" + bytes(32) + b"content"])
 def test_what_is_damaged_or_foreign_is_not_there_and_is_written_anew(store: Store, damage: bytes) -> None:
     store.write(KEY, b"content")
     _entry(store).write_bytes(damage)
@@ -104,7 +104,7 @@ def test_clearing_leaves_nothing_and_tells_what_was_there(store: Store) -> None:
     store.write(KEY, b"content")
     foreign = Path(store.folder) / "notes.txt"
     foreign.write_text("mine")
-    assert store.clear() == (1, len(b"kclcache1\n") + 32 + len(b"content"))
+    assert store.clear() == (1, len(b"kclcache2\n") + 32 + len(b"content"))
     assert store.usage() == (0, 0)
     assert foreign.exists()
 

@@ -455,7 +455,8 @@ def test_only_what_lasts_is_written_and_what_else_an_entry_tells_is_taken_also_w
     )
     copied: Query[str, str] = Query("copied", lambda request, name: request.read(TEXT, name))
 
-    def also(memo: Memo, name: str, answer: str) -> None:
+    def also(memo: Memo, name: str, answer: str, data: bytes) -> None:
+        assert data.decode() == answer
         memo.seed(copied, name, answer, (TEXT, name, answer.removeprefix("then ")))
 
     codec: Codec[str, str] = Codec(lambda name: f"stamped-{name}", str.encode, bytes.decode, also)
