@@ -53,9 +53,9 @@ _found: Final[dict[tuple[str, str], Any]] = {}
 
 class _Reader(Unpickler):
     def __init__(
-        self, data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]]
+        self, data: io.BytesIO, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]]
     ) -> None:
-        super().__init__(io.BytesIO(data))
+        super().__init__(data)
         self._modules = modules
         self._instead = instead
 
@@ -78,12 +78,15 @@ class _Reader(Unpickler):
 
 
 def from_bytes(
-    data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]] | None = None
+    data: bytes | io.BytesIO,
+    modules: tuple[str, ...],
+    instead: Mapping[tuple[str, str], Callable[..., Any]] | None = None,
 ) -> Any:
     """What was written, made of classes and constants of modules whose names begin so.
 
-    `instead` gives the meaning of other names, by module and name.
+    Of a stream of several values it is the next. `instead` gives the meaning of other names, by module and name.
 
     Raises one of `BROKEN`.
     """
-    return _Reader(data, modules, instead or {}).load()
+    stream = data if isinstance(data, io.BytesIO) else io.BytesIO(data)
+    return _Reader(stream, modules, instead or {}).load()

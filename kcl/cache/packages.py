@@ -4,13 +4,14 @@ An entry is taken as it is while its stamps hold. Where they do not, each of its
 files that only have other times (a fresh checkout, say) are read and not parsed.
 
 What stands in a schema is bytes of its own within the entry, which are read when somebody asks for it
-(`ast.Unread`): models have thousands of schemas of which a program uses some. What the checker asks of every text of a
+(`kcl.unread`): models have thousands of schemas of which a program uses some. What the checker asks of every text of a
 package is in the entry as well.
 """
 
 from __future__ import annotations
 
-import marshal
+from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.entries import entry_name
@@ -19,7 +20,6 @@ from kcl.diagnostics import Span
 from kcl.loader.queries import LoadedPackage, PackageKey
 from kcl.loader.texts import PARSED, TEXT
 from kcl.memo.queries import Codec, Memo
-from kcl.records import fields
 from kcl.semantic.checked import IMPORTED_BY, TEXTS, USED
 from kcl.syntax import ast
 
@@ -43,13 +43,14 @@ _FACTS: Final[tuple[Query[Package, Any], ...]] = (IMPORTED_BY, TEXTS, USED)
 def _to_bytes(known: LoadedPackage) -> bytes:
     memo = Memo()
     facts = tuple(memo.get(query, known.package) for query in _FACTS)
-    return marshal.dumps((facts, to_bytes(known, {Span: _reduced_span, ast.Schema: _reduced_schema})))
+    return to_bytes(facts) + to_bytes(known, {Span: _reduced_span, ast.Schema: _reduced_schema})
 
 
 def _from_bytes(data: bytes) -> LoadedPackage:
     try:
-        _, pickled = marshal.loads(data)
-        known = from_bytes(pickled, _MODULES, _MEANINGS)
+        stream = BytesIO(data)
+        from_bytes(stream, ())  # the facts
+        known = from_bytes(stream, _MODULES, _MEANINGS)
     except BROKEN:
         known = None
     if not isinstance(known, LoadedPackage):
@@ -58,7 +59,7 @@ def _from_bytes(data: bytes) -> LoadedPackage:
 
 
 def _seed(memo: Memo, key: PackageKey, known: LoadedPackage, data: bytes) -> None:
-    facts, _ = marshal.loads(data)
+    facts = from_bytes(data, ())
     for query, fact in zip(_FACTS, facts, strict=True):
         memo.seed(query, known.package, fact)
     for module in known.package.modules:
@@ -70,24 +71,30 @@ def _reduced_span(span: Span) -> object:
     return Span, (span.path, span.start, span.end)
 
 
-# What declaring a schema takes; the rest says what it is.
-_READ_AT_ONCE: Final = ("start", "end", "name", "name_start", "name_end", "is_mixin", "is_protocol")
-_READ_LATER: Final = tuple(each.name for each in fields(ast.Schema) if each.name not in _READ_AT_ONCE)
+_READ_LATER: Final = ("doc", "params", "parent", "host", "mixins", "decorators", "body", "index_signature", "checks")
+"""What a schema says; the other fields are what declaring it takes."""
 
 
 def _reduced_schema(schema: ast.Schema) -> object:
-    at_once = tuple(getattr(schema, name) for name in _READ_AT_ONCE)
     later = to_bytes(tuple(getattr(schema, name) for name in _READ_LATER), {Span: _reduced_span})
-    return schema_read_later, (at_once, later)
+    place = schema.start, schema.end, schema.name_start, schema.name_end
+    return schema_read_later, (*place, schema.name, schema.is_mixin, schema.is_protocol, later)
 
 
-def schema_read_later(at_once: tuple[object, ...], later: bytes) -> ast.Schema:
+def schema_read_later(
+    start: int, end: int, name_start: int, name_end: int, name: str, is_mixin: bool, is_protocol: bool, later: bytes
+) -> ast.Schema:
     """A schema of an entry, of whose fields most are still the bytes `later`."""
     schema = ast.Schema.__new__(ast.Schema)
-    for name, value in zip(_READ_AT_ONCE, at_once, strict=True):
-        setattr(schema, name, value)
-    schema.leave_unread(lambda: dict(zip(_READ_LATER, from_bytes(later, _MODULES), strict=True)))
+    schema.start, schema.end = start, end
+    schema.name_start, schema.name_end = name_start, name_end
+    schema.name, schema.is_mixin, schema.is_protocol = name, is_mixin, is_protocol
+    schema.leave_unread(partial(_rest, later))
     return schema
+
+
+def _rest(later: bytes) -> dict[str, object]:
+    return dict(zip(_READ_LATER, from_bytes(later, _MODULES), strict=True))
 
 
 _MEANINGS: Final = {(__name__, schema_read_later.__name__): schema_read_later}

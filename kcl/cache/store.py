@@ -70,14 +70,14 @@ class Store:
         except OSError:
             return None
         try:
-            with os.fdopen(handle, "rb") as file:
+            with os.fdopen(handle, "rb", buffering=0) as file:
                 if not _is_own(os.fstat(handle), stat.S_ISREG):
                     return None
-                data = file.read()
+                head = file.read(len(_MAGIC) + _DIGEST_BYTES)
+                content = file.read()  # by itself: it may be half a megabyte, and is not copied once more
         except OSError:
             return None
-        content = data[len(_MAGIC) + _DIGEST_BYTES :]
-        if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : len(_MAGIC) + _DIGEST_BYTES] != _digest(key, content):
+        if head != _MAGIC + _digest(key, content):
             return None
         try:
             os.utime(path)  # used just now

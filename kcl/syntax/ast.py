@@ -15,9 +15,6 @@ Shapes that are worth knowing before reading code that walks the tree:
 
 from __future__ import annotations
 
-from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
-
 from kcl.records import dataclass, field, fields
 from kcl.syntax.symbols import AugOp as AugOp
 from kcl.syntax.symbols import BasicTypeName as BasicTypeName
@@ -27,9 +24,7 @@ from kcl.syntax.symbols import ConfigOp as ConfigOp
 from kcl.syntax.symbols import ConstantKind as ConstantKind
 from kcl.syntax.symbols import QuantifierOp as QuantifierOp
 from kcl.syntax.symbols import UnaryOp as UnaryOp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from kcl.unread import Unread
 
 # --------------------------------------------------------------------------------------
 # Base
@@ -548,34 +543,14 @@ class Check(Node):
     message: Expr | None
 
 
-class Unread(Node):
-    """A node of which some fields may be read only when somebody asks for one of them.
-
-    Packages of a few thousand schemas are taken from a cache by runs that need ten of them.
-    """
+class UnreadNode(Unread, Node):
+    """A node of which the cache may hold back some fields."""
 
     __slots__ = ("_read",)
-    _reading: Final = RLock()
-
-    def leave_unread(self, read: Callable[[], Mapping[str, object]]) -> None:
-        """Has the fields that have no value yet be those that `read` returns, called once and when one is missed."""
-        self._read = read
-
-    def __getattr__(self, name: str) -> Any:
-        if all(each.name != name for each in fields(self)):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        with self._reading:  # two threads must not see two trees
-            try:
-                return object.__getattribute__(self, name)
-            except AttributeError:
-                for field, value in self._read().items():
-                    setattr(self, field, value)
-                del self._read
-                return object.__getattribute__(self, name)
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Schema(Unread):
+class Schema(UnreadNode):
     """`schema`, `mixin` or `protocol`.
 
     `is_mixin` and `is_protocol` are also set by the name ending in Mixin or Protocol, the older
