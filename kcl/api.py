@@ -451,7 +451,9 @@ def _watched(paths: frozenset[str], bounds: Bounds | None) -> frozenset[str]:
     if bounds is None:
         return paths
     folders = tuple(folder.rstrip(os.sep) + os.sep for folder in (bounds.root, bounds.packages) if folder)
-    return frozenset(path for path in paths if path.startswith(folders) or bounds.refusal(path) is None)
+    elsewhere = [path for path in paths if not path.startswith(folders)]  # mostly none
+    refused = {path for path in elsewhere if bounds.refusal(path) is not None}
+    return paths - refused if refused else paths
 
 
 def _with_findings(

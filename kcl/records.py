@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dataclasses import replace as replace
     from types import CodeType
 
-    _Shape = tuple[tuple[str, ...], bool, bool]
+    _Shape = tuple[tuple[str, ...], str, bool]
 
     def learn(codes: dict[_Shape, CodeType]) -> None:
         """Lets be known what `__init__` was compiled to by a process of the same Python."""
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 else:
     import operator
     from reprlib import recursive_repr
-    from types import CodeType, FunctionType
+    from types import CodeType, FunctionType, MemberDescriptorType
 
     _MISSING = object()
     _RECORD = "__record__"
@@ -226,6 +226,8 @@ else:
         that a command uses most are like another but for their names.
         """
         record, frozen = getattr(cls, _RECORD), cls.__dataclass_params__.frozen
+        slots = [getattr(cls, name, None) for name in record] if frozen else []
+        has_slots = frozen and all(type(each) is MemberDescriptorType for each in slots)
         known = {"_missing": _MISSING, "_put": object.__setattr__}
         names, defaults, kinds = [], [], []
         for name, each in record.items():
@@ -241,11 +243,14 @@ else:
             else:
                 continue
             names.append(name)
+            if has_slots:
+                known[f"_put{number}"] = getattr(cls, name).__set__
             if each.init and (has_default or each.factory is not _MISSING):
                 defaults.append(each.default)  # which is `_MISSING` where there is a factory
             elif each.init and defaults:
                 raise TypeError(f"non-default argument {name!r} follows default argument")
-        code = _named(_init_code(tuple(kinds), frozen, hasattr(cls, "__post_init__")), names)
+        how = "slots" if has_slots else "frozen" if frozen else ""
+        code = _named(_init_code(tuple(kinds), how, hasattr(cls, "__post_init__")), names)
         written = FunctionType(code, known, "__init__", tuple(defaults) or None)
         written.__qualname__, written.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
         return written
@@ -266,8 +271,8 @@ else:
         _compiled.clear()
         return dict(_init_codes)
 
-    def _init_code(kinds, frozen, has_post_init):
-        shape = kinds, frozen, has_post_init
+    def _init_code(kinds, how, has_post_init):
+        shape = kinds, how, has_post_init
         known = _init_codes.get(shape)
         if known is None:
             parameters, lines = ["_self"], []
@@ -281,7 +286,10 @@ else:
                     value = f"_default{number}"
                 if kind in ("given", "made"):
                     parameters.append(name)
-                lines.append(f"_put(_self, {name!r}, {value})" if frozen else f"_self.{name} = {value}")
+                if how == "slots":
+                    lines.append(f"_put{number}(_self, {value})")
+                else:
+                    lines.append(f"_put(_self, {name!r}, {value})" if how else f"_self.{name} = {value}")
             if has_post_init:
                 lines.append("_self.__post_init__()")
             module = compile(

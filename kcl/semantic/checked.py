@@ -207,12 +207,15 @@ class Checking:
         package, found, is_whole = imports(request, query, key)
         if not is_whole:
             request.discard()
+        by_text = _by_text(request, key) if query is CHECKED else None
+        if by_text is not None and is_whole and self._checker.is_like_last(package, found, by_text):
+            assert by_text.last is not None
+            return Checked(package.path, by_text.last.scope, (), found, None)
         scopes = self._scopes[query]
         scopes.update((each.path, each.scope) for each in found)
         scope = scopes[package.path]
         known = _seen_before(request, key) if query is CHECKED else {}
-        by_text = _by_text(request, key) if query is CHECKED else None
-        wrong, repeated = self._checker.walk(package, scope, scopes, known, by_text)
+        wrong, repeated = self._checker.walk(package, scope, scopes, known, by_text, found)
         return Checked(package.path, scope, wrong, found, None if repeated or not is_whole else package)
 
     def _exact(self, request: Request, key: Key) -> Checked:

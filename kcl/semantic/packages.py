@@ -28,12 +28,28 @@ from types import MappingProxyType
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package
+from kcl.records import replace
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.semantic.schemas import Schemas
 from kcl.semantic.scopes import Binding, Kind, ModuleType, Scope, is_private
 from kcl.semantic.signatures import LibraryTypes
 from kcl.semantic.state import Rules
-from kcl.semantic.statement_cache import CheckedStatements, Texts, effect, is_cached, repeat, surroundings, words
+from kcl.semantic.statement_cache import (
+    CheckedStatements,
+    Effect,
+    Parts,
+    Surroundings,
+    Texts,
+    Walk,
+    effect,
+    has_same_outcome,
+    is_cached,
+    is_value_changed,
+    repeat,
+    surroundings,
+    texts_of,
+    words,
+)
 from kcl.semantic.statements import mutable_note
 from kcl.semantic.types import ANY, FunctionType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
@@ -82,8 +98,11 @@ class Checker(Schemas):
         scopes: Mapping[str, Scope],
         known: Mapping[str, CheckedStatements] = MappingProxyType({}),
         by_text: CheckedStatements | None = None,
+        imports: tuple[object, ...] = (),
     ) -> tuple[tuple[Diagnostic, ...], bool]:
         """Binds the names of a package in its scope; `scopes` are those of the packages it imports, by path.
+
+        `imports` are these as they were checked, for `is_like_last`.
 
         Returns what is wrong, and whether places in the scope may be those of an earlier text, since statements that
         are `known`, by the path of their file, or `by_text` were not walked through.
@@ -94,35 +113,85 @@ class Checker(Schemas):
         bodies = list(self._bodies(package))
         self._declarations(bodies)
         met: set[int | Texts] = set()
-        for module, body in bodies:
+        effects: dict[tuple[int, int], Effect] = {}
+        for file, (module, body) in enumerate(bodies):
             self._open(module)
             cached = known.get(module.source.path)
-            for statement in body:
+            for number, statement in enumerate(body):
+                done = None
                 if cached is not None and id(statement) in cached.words:
-                    self._statement(statement, id(statement), (module,), cached)
+                    done = self._statement(statement, id(statement), (module,), cached)
                 elif by_text is not None and is_cached(statement):
-                    met.add(self._statement_by_text(statement, module, by_text))
+                    parts = self._joined_parts.get(id(statement)) or ((module, statement),)
+                    key = texts_of(parts)
+                    met.add(key)
+                    done = self._statement(statement, key, [each for each, _ in parts], by_text)
                 else:
                     self.statement(statement)
+                if done is not None:
+                    effects[file, number] = done
         if by_text is not None:
             by_text.keep(met)
+            if not self.findings and not self.order:  # schemas are taken over from no other walk
+                by_text.last = Walk(bodies, self._joined_parts, scope, imports, effects)
         return tuple(self.findings), self._repeated
 
-    def _statement_by_text(self, statement: ast.Stmt, module: Module, cached: CheckedStatements) -> Texts:
-        """As `_statement` for one that is found by its texts, which it returns."""
-        parts = self._joined_parts.get(id(statement)) or ((module, statement),)
-        key = tuple((each.source.path, each.source.text[part.start : part.end]) for each, part in parts)
-        if key in cached.words:
-            self._statement(statement, key, [each for each, _ in parts], cached)
-        else:
-            cached.words[key] = None
-            self.statement(statement)
-        return key
+    def is_like_last(self, package: Package, imports: tuple[object, ...], cached: CheckedStatements) -> bool:
+        """Whether nothing is wrong, since nothing was last time, and one statement at most has another value since.
+
+        The statement is checked as if it were reached, in what it met last time. What it does has to be the same, or
+        those after it would find something else. Then `cached.last` is this walk, and its scope that of the package.
+        """
+        last = cached.last
+        if last is None or last.imports != imports:
+            return False
+        self._start(package.path, Scope(self.builtins))
+        now = Walk(list(self._bodies(package)), self._joined_parts, last.scope, imports, last.effects)
+        at = last.change(now)
+        if at is None:
+            return False
+        if at != (-1, -1):
+            before, parts = last.effects.get(at), now.parts_of(*at)
+            if before is None or not is_value_changed(last.parts_of(*at), parts):
+                return False
+            module, body = now.bodies[at[0]]
+            self._open(module)
+            done = self._alone(body[at[1]], parts, before.before, last.scope)
+            if done is None or not has_same_outcome(before, done):
+                return False
+            now = replace(now, effects={**last.effects, at: done})
+        cached.last = now
+        return True
+
+    def _alone(self, statement: ast.Stmt, parts: Parts, around: Surroundings, whole: Scope) -> Effect | None:
+        """What checking a statement does in these surroundings, of the names in `whole`; None if anything is wrong.
+
+        None too where it mentions a name that they do not tell of.
+        """
+        mentioned, scope = words(statement), self.scope
+        if any(name in whole.names for name in mentioned - around.names.keys()):
+            return None
+        imported = ((each.source.path, name) for each, _ in parts for name in mentioned & each.imports.keys())
+        if any(each not in around.modules for each in imported):
+            return None
+        scope.names.update(
+            {name: Binding(type_, whole.names[name].span, kind) for name, (kind, type_) in around.names.items()}
+        )
+        places = ((name, whole.names[name].span) for name in around.declared)
+        self.declared = {name: place for name, place in places if place is not None}
+        self.lambdas = dict(around.lambdas)
+        self.modules.update(around.modules)
+        bindings, size = dict(scope.names), len(scope.names)
+        self.statement(statement)
+        return None if self.findings else effect(around, bindings, scope, size, self.declared)
 
     def _statement(
         self, statement: ast.Stmt, key: int | Texts, modules: Iterable[Module], cached: CheckedStatements
-    ) -> None:
-        """Checks a statement of these files, or does what checking it did in surroundings that were alike."""
+    ) -> Effect | None:
+        """Checks a statement of these files, or does what checking it did in surroundings that were alike.
+
+        Returns what that was, None where more was done than an `Effect` tells.
+        """
         scope = self.scope
         mentioned = cached.words.get(key)
         if mentioned is None:
@@ -137,7 +206,7 @@ class Checker(Schemas):
         if known is not None and known.before.like(now):
             repeat(known, now, scope, self.declared)
             self._repeated = True
-            return
+            return known
         bindings, size = {name: scope.names[name] for name in now.names}, len(scope.names)
         before, self.findings = self.findings, {}
         self.statement(statement)
@@ -147,6 +216,7 @@ class Checker(Schemas):
         done = None if found else effect(now, bindings, scope, size, self.declared)
         if done is not None:
             cached.effects[key] = done
+        return done
 
     def _bind_imports(self, package: Package, scope: Scope) -> None:
         """Binds what the files import."""

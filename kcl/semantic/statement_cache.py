@@ -8,8 +8,8 @@ first time, since most of those are never checked again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field, fields
@@ -26,9 +26,15 @@ from kcl.semantic.types import (
 )
 from kcl.syntax import ast
 
+if TYPE_CHECKING:
+    from kcl.loader.program import Module
+
 K = TypeVar("K")
 Texts: TypeAlias = tuple[tuple[str, str], ...]
 """What a statement is made of: of each part the path of its file, and its text."""
+Part: TypeAlias = "tuple[Module, ast.Stmt]"
+Parts: TypeAlias = Sequence[Part]
+Body: TypeAlias = "tuple[Module, Sequence[ast.Stmt]]"
 
 _KINDS: Final = (ast.Assign, ast.Unification, ast.AugAssign, ast.ExprStmt, ast.If, ast.Assert)
 
@@ -62,6 +68,82 @@ class Effect:
     declared: Mapping[str, Span]
 
 
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A walk through a main package in which nothing was wrong: what the next one is held against."""
+
+    bodies: Sequence[Body]
+    """The statements of each file, in order, as they were joined."""
+    parts: Mapping[int, Parts]
+    """What statements were joined of, by their identities."""
+    scope: Scope
+    imports: tuple[object, ...]
+    """The packages it imports, as they were checked."""
+    effects: Mapping[tuple[int, int], Effect]
+    """What checking them did, by file and statement, as far as it was noted."""
+
+    def parts_of(self, file: int, number: int) -> Parts:
+        module, body = self.bodies[file]
+        return self.parts.get(id(body[number])) or ((module, body[number]),)
+
+    def change(self, other: Walk) -> tuple[int, int] | None:
+        """The one statement in which another walk differs in more than places, by file and number.
+
+        (-1, -1) where there is none, None where there are several, or files import other things.
+        """
+        found = (-1, -1)
+        if len(self.bodies) != len(other.bodies):
+            return None
+        for file, ((mine, ours), (now, theirs)) in enumerate(zip(self.bodies, other.bodies, strict=True)):
+            if mine.source.path != now.source.path or len(ours) != len(theirs) or not _import_the_same(mine, now):
+                return None
+            for number, (before, after) in enumerate(zip(ours, theirs, strict=True)):
+                if before is after or texts_of(self.parts_of(file, number)) == texts_of(other.parts_of(file, number)):
+                    continue
+                if found != (-1, -1):
+                    return None
+                found = file, number
+        return found
+
+
+def _import_the_same(mine: Module, other: Module) -> bool:
+    if mine.tree is other.tree:
+        return mine.imports is other.imports or mine.imports == other.imports
+    return [(alias, each.package, each.kind) for alias, each in mine.imports.items()] == [
+        (alias, each.package, each.kind) for alias, each in other.imports.items()
+    ]
+
+
+def texts_of(parts: Parts) -> Texts:
+    return tuple((each.source.path, each.source.text[part.start : part.end]) for each, part in parts)
+
+
+def is_value_changed(before: Parts, after: Parts) -> bool:
+    """Whether statements that are made of these differ in values at most: they declare the same."""
+    return len(before) == len(after) and all(map(_head_is_same, before, after))
+
+
+def _head_is_same(before: Part, after: Part) -> bool:
+    (module, mine), (now, theirs) = before, after
+    if not isinstance(mine, (ast.Assign, ast.Unification)) or type(mine) is not type(theirs):
+        return False
+    assert isinstance(theirs, (ast.Assign, ast.Unification))
+    if type(mine.value) is not type(theirs.value) or isinstance(mine.value, ast.Lambda):
+        return False
+    return _head(module, mine) == _head(now, theirs)
+
+
+def _head(module: Module, statement: ast.Assign | ast.Unification) -> tuple[str, str]:
+    value = statement.value
+    end = value.config.start if isinstance(value, ast.SchemaExpr) else value.start
+    return module.source.path, module.source.text[statement.start : end]
+
+
+def has_same_outcome(before: Effect, after: Effect) -> bool:
+    """Whether what comes after a statement finds the same, wherever it is written."""
+    return _all_alike(before.types, after.types) and before.declared.keys() == after.declared.keys()
+
+
 @dataclass(slots=True)
 class CheckedStatements:
     """The statements of one tree by their identities, or those of a package by their texts.
@@ -74,6 +156,7 @@ class CheckedStatements:
     effects: dict[int | Texts, Effect] = field(default_factory=dict)
     is_seen: bool = False
     """Whether they were checked before: most are checked once, and caching would cost more than it saves."""
+    last: Walk | None = None
 
     def keep(self, met: Collection[int | Texts]) -> None:
         """Drops all statements but those that were met."""

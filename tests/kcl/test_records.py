@@ -315,7 +315,7 @@ class Point:
     y: list = records.field(default_factory=list)
     z: int = 3
 found = Point(1), Point(x=1, y=[2], z=4)
-compiled = (("given", "made", "given"), True, False) in records._compiled
+compiled = (("given", "made", "given"), "slots", False) in records._compiled
 leave(entries)
 entries.write()
 print(found, compiled)

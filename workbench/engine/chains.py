@@ -37,6 +37,12 @@ def path_of(name: str) -> Path:
     return Path(name)
 
 
+@lru_cache(maxsize=1 << 6)
+def paths_of(names: frozenset[str]) -> frozenset[Path]:
+    """The paths of a compilation, which are those of the one before unless an edit imports something else."""
+    return frozenset(map(path_of, names))
+
+
 def _kind(site: api.Site) -> str:
     """What a place did, in a word; of an option also its name and who gave it."""
     if site.kind != _OPTION or not site.option:

@@ -32,7 +32,7 @@ from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from kcl.tools.query.unrendered import unrendered
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import telling, texts
-from workbench.engine.chains import lookup_in, path_of
+from workbench.engine.chains import lookup_in, paths_of
 from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.frames import MOST_BYTES
@@ -125,7 +125,7 @@ def _compiled(
     of_options = named_secret(options, stack.secrets) | fed_secrets(spec, options)
     spec = replace(spec, secrets=spec.secrets | of_options | of_plugins)
     seconds = perf_counter() - started
-    dependencies = frozenset(map(path_of, result.dependency_names))
+    dependencies = paths_of(result.dependency_names)
     printed = masked_text(result.printed, spec.secrets, spec.rules) if result.printed else ""
     diagnostics = tuple(_without_secrets(each, spec) for each in result.diagnostics)
     return CompiledStack(spec, diagnostics, dependencies, seconds, printed), result

@@ -292,11 +292,12 @@ def validate(
         if each.id in known:
             raise SpecInvalid(f"two resources have the id {each.id}", where=stack, hint="give one another name")
         known[each.id] = each
-    ids = {str(each): each for each in known}
-    fields = {
-        each.id: {reference.id: path for path, reference in found_references(each, ids)} for each in known.values()
-    }
-    cycle = find_cycle({each.id: [*each.depends_on, *fields[each.id]] for each in known.values()})
+    referring = [each for each in known.values() if each.may_refer]
+    ids = {str(each): each for each in known} if referring else {}
+    fields = {each.id: {reference.id: path for path, reference in found_references(each, ids)} for each in referring}
+    needs = {each.id: [*each.depends_on, *fields.get(each.id, ())] for each in known.values() if each.depends_on}
+    needs |= {id_: [*found] for id_, found in fields.items() if id_ not in needs}
+    cycle = find_cycle(needs)
     if not cycle:
         return
     because, site = [], ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from kcl.diagnostics import Diagnostic
@@ -12,7 +14,7 @@ from kcl.semantic.checked import CACHED_BY_TEXT, CACHED_STATEMENTS
 from kcl.semantic.statement_cache import Effect
 from kcl.source import InMemoryFileSystem
 from kcl.stdlib.library import TYPES
-from tests.kcl.memos import answers
+from tests.kcl.memos import answers, walks
 
 MODEL = "schema Model:\n    size: int = 1\n    name?: str\n"
 SAME = """import model
@@ -49,6 +51,12 @@ class Session:
         found = check(self.program(self.parsed, edited, same), TYPES, memo=self.kept)
         assert found == check(self.program(Memo(), edited, same), TYPES), "as a check that knows nothing"
         return found
+
+    def walked(self, edited: str, same: str = SAME) -> bool:
+        """Whether the package is walked through for it, in which nothing is wrong."""
+        with walks() as walked:
+            assert check(self.program(self.parsed, edited, same), TYPES, memo=self.kept) == []
+        return "__main__" in walked
 
     @property
     def effects(self) -> list[Effect]:
@@ -117,7 +125,7 @@ def test_what_files_describe_together_is_walked_through_where_one_of_them_says_s
     for number in (3, 4, 5):
         assert session.found(OWN.replace("3", str(number)), BASE) == []
     known = by_name(session)
-    assert known.keys() == {"_sizes", "cart:"}, "not the one that is edited"
+    assert known.keys() == {"_sizes", "web:", "cart:"}
     assert session.found("# moved\n" + OWN.replace("3", "6"), BASE) == []
     assert by_name(session) == known, "nothing was found out again"
     assert session.found(OWN, BASE.replace("size = 2", 'size = "2"')) != []
@@ -165,3 +173,80 @@ def test_what_is_wrong_in_it_is_told_every_time() -> None:
         (found,) = session.found(EDITED.replace("3", str(number)), wrong)
         assert "sise" in found.message
     assert session.found(EDITED) == []
+
+
+def test_where_one_value_is_another_the_rest_is_not_walked_through() -> None:
+    session = Session()
+    assert [session.walked(OWN.replace("3", str(number)), BASE) for number in range(4)] == [True, True, False, False]
+    assert not session.walked("# moved\n\n" + OWN.replace("3", "9"), BASE)
+    assert not session.walked("# moved\n\n" + OWN.replace("3", "9"), "# moved too\n" + BASE)
+    assert not session.walked(OWN.replace("3", "8 - 2"), BASE)
+    assert not session.walked(OWN.replace("3", "8 - 2"), BASE.replace("size = 2", "size = 4"))
+    assert session.walked(OWN.replace("3", "9"), BASE), "two at once"
+    assert not session.walked(OWN.replace("3", "8"), BASE)
+    assert session.found(OWN.replace("size = 3", "sise = 3"), BASE) != []
+    assert not session.walked(OWN, BASE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("size = 3", "size = 3}\nmore: model.Model {size = 1"),
+        ("web:", "shop:"),
+        ("_sizes = [1, 2]", "_sizes = 1"),
+        ("_sizes = [1, 2]", "_sizes = lambda x: int { x }"),
+        ("_sizes = [1, 2]", "_sizes = web.size"),
+        ("_sizes = [1, 2]", "_sizes: [int] = [1, 2]"),
+        ("import model", "import model\nimport math"),
+        ("cart: model.Model", "cart = model.Model"),
+    ],
+)
+def test_what_declares_or_leads_to_other_things_is_walked_through(old: str, new: str) -> None:
+    session = Session()
+    assert [session.walked(OWN.replace("3", str(number)), BASE) for number in range(3)] == [True, True, False]
+    assert OWN.count(old) == 1
+    assert session.walked(OWN.replace(old, new), BASE)
+
+
+_WRONG = ("unknown", "model", "math.pow", "third.sise", "lambda each: int -> int { each }", "[1, first].x", "web + 1")
+_ANY = (
+    *("True", "None", "[1, 'a']", "{a = 1}", "grow", '"x"', "[each for each in [1, first]]", "1 if first else 'a'"),
+    *("first", "_second", "third.size"),
+)
+_INTEGERS = ("1", "7", "3 + 4", "math.pow(2, 3)", "first", "grow(7)", "third.size", "model.Model {size = 2}.size")
+_MODELS = (*(f"model.Model {{size = {each}}}" for each in _INTEGERS), 'model.Model {name = "n"}', "model.Model {}")
+_VALUES = {
+    "first = ": ("1", "2", "3", "7 - 2", "grow(2)"),
+    "number: int = ": _INTEGERS,
+    "_second = ": (*_ANY, *_INTEGERS),
+    "_third: any = ": _ANY,
+    "third: model.Model = ": _MODELS,
+    "web: ": _MODELS,
+}
+"""By how a statement begins, what may be right after it."""
+_IMPORTS = (
+    "import model\nimport math\ngrow = lambda value: int -> int { value * 2 }\n",
+    "import model\nimport math\n",
+)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_is_edited_it_is_as_a_check_that_knows_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    session = Session()
+
+    def value(head: str) -> str:
+        return rng.choice(_VALUES[head] if rng.random() < 0.95 else _WRONG + _ANY)
+
+    heads = rng.sample([*_VALUES], len(_VALUES))
+    files = [[(head, value(head)) for head in sorted(heads[at::2])] for at in range(2)]
+    for _ in range(60):
+        body = rng.choice(files)
+        at = rng.randrange(len(body))
+        head = body[at][0] if rng.random() < 0.95 else rng.choice([*_VALUES])
+        body[at] = head, value(head)
+        texts = [
+            "#\n" * rng.randrange(2) + begin + "".join(f"{head}{value}\n" for head, value in each)
+            for begin, each in zip(_IMPORTS, files, strict=True)
+        ]
+        session.found(*texts)
