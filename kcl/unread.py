@@ -27,7 +27,7 @@ class Unread:
         self._read = read
 
     def __getattr__(self, name: str) -> Any:
-        if all(each.name != name for each in fields(self)):  # type: ignore[arg-type]
+        if name.startswith("__") or all(each.name != name for each in fields(self)):  # type: ignore[arg-type]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         with _reading:  # two threads must not see two trees
             try:

@@ -4,6 +4,9 @@ An entry is for a package of certain texts by certain rules, whose imports show 
 is taken as it is, with the schemas of other packages put in by name; places of theirs in it may be those of an earlier
 text. It also says which texts all of it rests on: what was found wrong is taken while those are the same.
 
+What a schema has is bytes of its own within the entry, read when somebody asks for it (`kcl.unread`): schemas of the
+same package stand in there by name, too.
+
 None are kept that import each other in a circle, or plugins, and of those that are wrong none whose imports are not all
 there.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.entries import entry_name
@@ -56,7 +60,7 @@ def checked(entries: Entries, request: Request, key: Key, check: Callable[[Reque
 def _content(made: Checked) -> bytes | None:
     """What is written of a package; None if something of it cannot be found by its name."""
     try:
-        return marshal.dumps((made.interface, made.places, to_bytes((made.scope, made.findings), _reducers(made))))
+        return marshal.dumps((made.interface, made.places, _Writing(made).to_bytes((made.scope, made.findings))))
     except _Elsewhere:
         return None
 
@@ -65,11 +69,13 @@ def _read(data: bytes, package: Package, found: tuple[Checked, ...]) -> Checked 
     """What was written, unless places of what is wrong with it are those of another text."""
     try:
         interface, then, pickled = marshal.loads(data)
-        scope, findings = from_bytes(pickled, _MODULES, _meanings(found))
+        reading = _Reading(found)
+        scope, findings = reading.from_bytes(pickled)
     except BROKEN:
         return None
     if not isinstance(scope, Scope) or (findings and then != places(package, found)):
         return None
+    reading.scope = scope
     return Checked(package.path, scope, findings, found, package, interface, then)
 
 
@@ -85,53 +91,108 @@ class _Elsewhere(Exception):
     """Something of the scope belongs to another package and cannot be found there by its name."""
 
 
-def schema_of(package: str, name: str) -> SchemaInfo:
-    """Stands in what is written for a schema of another package."""
+def schema_of(package: str | None, name: str) -> SchemaInfo:
+    """Stands in what is written for a schema of another package, or with None for one of the same."""
     raise _Elsewhere(f"{package}.{name}")
 
 
-def scope_of(package: str) -> Scope:
-    """Stands in what is written for what another package declares."""
-    raise _Elsewhere(package)
+def scope_of(package: str | None) -> Scope:
+    """Stands in what is written for what another package declares, or with None the same."""
+    raise _Elsewhere(str(package))
 
 
-def _meanings(imported: tuple[Checked, ...]) -> dict[tuple[str, str], Callable[..., Any]]:
-    checked = closure(imported)
+def schema_read_later(
+    name: str, package: str, is_mixin: bool, is_protocol: bool, is_rule: bool, later: bytes
+) -> SchemaInfo:
+    """Stands in what is written for a schema of the package itself, of which all else is still bytes."""
+    raise _Elsewhere(name)
 
-    def schema(package: str, name: str) -> SchemaInfo:
-        found = checked[package].scope.names[name].type
+
+_READ_LATER: Final = ("base", "protocol", "mixins", "attributes", "function", "signature", "required")
+
+
+class _Reading:
+    """Reads the entry of a package that imports these; `scope` is what it declares, once that was read."""
+
+    def __init__(self, imported: tuple[Checked, ...]) -> None:
+        self._checked = closure(imported)
+        self.scope = Scope(None)
+        self._meanings: dict[tuple[str, str], Callable[..., Any]] = {
+            (__name__, schema_of.__name__): self._schema_of,
+            (__name__, scope_of.__name__): self._scope_of,
+            (__name__, schema_read_later.__name__): self._schema_read_later,
+        }
+
+    def from_bytes(self, data: bytes) -> Any:
+        return from_bytes(data, _MODULES, self._meanings)
+
+    def _scope_of(self, package: str | None) -> Scope:
+        return self.scope if package is None else self._checked[package].scope
+
+    def _schema_of(self, package: str | None, name: str) -> SchemaInfo:
+        found = self._scope_of(package).names[name].type
         if not isinstance(found, SchemaType):
             raise LookupError(name)
         return found.info
 
-    return {
-        (__name__, schema_of.__name__): schema,
-        (__name__, scope_of.__name__): lambda package: checked[package].scope,
-    }
+    def _schema_read_later(
+        self, name: str, package: str, is_mixin: bool, is_protocol: bool, is_rule: bool, later: bytes
+    ) -> SchemaInfo:
+        info = SchemaInfo.__new__(SchemaInfo)
+        info.name, info.package = name, package
+        info.is_mixin, info.is_protocol, info.is_rule = is_mixin, is_protocol, is_rule
+        info.leave_unread(partial(self._rest, later))
+        return info
+
+    def _rest(self, later: bytes) -> dict[str, object]:
+        return dict(zip(_READ_LATER, self.from_bytes(later), strict=True))
 
 
-def _reducers(found: Checked) -> dict[type, Reducer]:
-    checked = found.below
-    scopes = {id(each.scope): path for path, each in checked.items()}
-    around = found.scope.parent
+class _Writing:
+    """Writes the entry of a package. Raises `_Elsewhere`."""
 
-    def schema(info: SchemaInfo) -> Any:
-        if info.package == found.path:
+    def __init__(self, found: Checked) -> None:
+        self._found = found
+        self._scopes = {id(each.scope): path for path, each in found.below.items()}
+        types: dict[type, Reducer] = {Span: _span, Type: _type, FunctionType: _type, MultiplierType: _type}
+        self._reducers: dict[type, Reducer] = {SchemaInfo: self._schema, Scope: self._scope, **types}
+        self._in_schema: dict[type, Reducer] = {SchemaInfo: self._named_schema, Scope: self._named_scope, **types}
+
+    def to_bytes(self, value: object) -> bytes:
+        return to_bytes(value, self._reducers)
+
+    def _schema(self, info: SchemaInfo) -> Any:
+        if info.package != self._found.path:
+            return self._named_schema(info)
+        try:
+            self._named_schema(info)
+            later = to_bytes(tuple(getattr(info, name) for name in _READ_LATER), self._in_schema)
+        except _Elsewhere:  # one of two of the same name, say: all of it at once
             return info.__reduce_ex__(PROTOCOL)
-        package = checked.get(info.package)
+        return schema_read_later, (
+            *(info.name, info.package, info.is_mixin, info.is_protocol, info.is_rule),
+            later,
+        )
+
+    def _named_schema(self, info: SchemaInfo) -> Any:
+        is_own = info.package == self._found.path
+        package = self._found if is_own else self._found.below.get(info.package)
         binding = None if package is None else package.scope.names.get(info.name)
         if binding is None or not isinstance(binding.type, SchemaType) or binding.type.info is not info:
             raise _Elsewhere(info.full)
-        return schema_of, (info.package, info.name)
+        return schema_of, (None if is_own else info.package, info.name)
 
-    def scope(scope: Scope) -> Any:
-        if scope is around:
+    def _scope(self, scope: Scope) -> Any:
+        return scope.__reduce_ex__(PROTOCOL) if scope is self._found.scope else self._named_scope(scope)
+
+    def _named_scope(self, scope: Scope) -> Any:
+        if scope is self._found.scope.parent:
             return Scope, (None,)  # of use only to who checks the package
-        if id(scope) in scopes:
-            return scope_of, (scopes[id(scope)],)
+        if scope is self._found.scope:
+            return scope_of, (None,)
+        if id(scope) in self._scopes:
+            return scope_of, (self._scopes[id(scope)],)
         return scope.__reduce_ex__(PROTOCOL)
-
-    return {SchemaInfo: schema, Scope: scope, Span: _span, Type: _type, FunctionType: _type, MultiplierType: _type}
 
 
 def _span(span: Span) -> Any:

@@ -12,6 +12,7 @@ from typing import Final
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field
 from kcl.syntax import ast
+from kcl.unread import Unread
 
 NONE_FLAG: Final = 1
 ANY_FLAG: Final = 2
@@ -293,8 +294,12 @@ class Signature:
         return f"[{name}{'...' if self.any_other else ''}{self.key}]: {self.value}"
 
 
+class _UnreadInfo(Unread):
+    __slots__ = ("_read",)
+
+
 @dataclass(slots=True, eq=False)
-class SchemaInfo:
+class SchemaInfo(_UnreadInfo):
     """One schema, mixin, protocol or rule. Filled in while its package is checked, not changed after that."""
 
     name: str

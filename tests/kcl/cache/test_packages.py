@@ -25,7 +25,7 @@ from kcl.cache.store import Store
 from kcl.loader.queries import PACKAGE, LoadedPackage
 from kcl.loader.texts import PARSED, reading
 from kcl.semantic.checked import CHECKED
-from kcl.semantic.types import ANY, DictType, ListType
+from kcl.semantic.types import ANY, DictType, ListType, SchemaInfo, SchemaType
 from kcl.syntax import ast
 from tests.kcl.clocks import later, let_tick
 from tests.kcl.memos import answers, walks
@@ -179,6 +179,61 @@ def test_a_schema_is_read_when_somebody_asks_for_what_is_in_it(folder: Path, sto
     assert schema.body is schema.body
     with pytest.raises(AttributeError, match="'Schema' object has no attribute 'bodies'"):
         schema.bodies  # noqa: B018
+
+
+def _described(info: SchemaInfo | None) -> object:
+    if info is None:
+        return None
+    return (
+        *(info.full, info.is_mixin, info.is_protocol, info.is_rule, info.required, str(info.signature)),
+        *(other and other.full for other in (info.base, info.protocol, *info.mixins)),
+        [(name, str(each.type), each.optional, each.span) for name, each in info.attributes.items()],
+        [(each.name, str(each.type), each.has_default) for each in info.function.params],
+    )
+
+
+def test_what_was_found_out_of_schemas_is_read_when_somebody_asks_for_it(store: Store) -> None:
+    root = Path(__file__).parents[3] / "sample-konfig"
+    stack = root / "storefront" / "checkout" / "prod"
+
+    def infos() -> list[SchemaInfo]:
+        cache = api.ParseCache(clock=later, store=store, results=False)
+        api.run(work_dir=stack, settings=["kcl.yaml"], cache=cache)
+        scopes = [each.scope for key, each in sorted(answers(cache.memo, CHECKED).items()) if key[2] != "__main__"]
+        types = [each.type for scope in scopes for each in scope.names.values()]
+        return [each.info for each in types if isinstance(each, SchemaType) and not each.is_instance]
+
+    made, read = infos(), infos()
+    unread = [hasattr(each, "_read") for each in read]
+    assert not any(hasattr(each, "_read") for each in made)
+    assert unread.count(True) > 0.5 * len(unread), "most of what models declare a stack has no use for"
+    assert [*map(_described, made)] == [*map(_described, read)]
+    assert not any(hasattr(each, "_read") for each in read)
+    by_name = {each.full: each for each in read}
+    bases = [each.base for each in read if each.base is not None]
+    assert bases and all(each is by_name[each.full] for each in bases), "one object for one schema"
+
+
+CIRCLES = """schema One(Other):
+    other?: Other
+
+schema Other(One):
+    one?: One
+
+schema Twice:
+    first?: One
+
+schema Twice:
+    second?: Twice
+"""
+
+
+def test_schemas_that_are_wrong_are_read_as_they_were_checked(folder: Path, store: Store) -> None:
+    (folder / "model" / "model.k").write_text(MODEL + CIRCLES)
+    let_tick(folder)
+    cold = _said(folder, None)
+    assert "circular reference" in cold and "Twice" in cold
+    assert [_said(folder, store) for _ in range(3)] == [cold] * 3
 
 
 def test_threads_that_ask_at_once_for_what_is_in_a_schema_get_the_same(folder: Path, store: Store) -> None:
