@@ -84,13 +84,15 @@ vscode:
 LOCK := .ci/locked
 # older ones warn of how python-terraform is built, which nobody here can change
 PIP = $(BIN)/python -W ignore -m pip install -q --disable-pip-version-check
+# the sources as one more folder to import from: a hook for imports would take as long as all else that starts a Python
+AS_FOLDER := --config-settings editable_mode=compat
 ifeq ($(LOCKED),no)
-INSTALL := $(PIP) -e '.[dev,notebook]'
+INSTALL := $(PIP) -e '.[dev,notebook]' $(AS_FOLDER)
 INSTALL_PRACTICE := $(PIP) --no-deps tf==1.2.0
 INSTALL_BROWSER := $(PIP) jupyterlab playwright
 INSTALL_MOTO := $(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check 'moto[server]'
 else
-INSTALL := $(PIP) --require-hashes -r $(LOCK)/dev.txt && $(PIP) --no-deps --no-build-isolation -e .
+INSTALL := $(PIP) --require-hashes -r $(LOCK)/dev.txt && $(PIP) --no-deps --no-build-isolation -e . $(AS_FOLDER)
 INSTALL_PRACTICE := $(PIP) --no-deps --require-hashes -r $(LOCK)/practice.txt
 INSTALL_BROWSER := $(PIP) --no-deps --require-hashes -r $(LOCK)/browser.txt
 INSTALL_MOTO := $(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(LOCK)/moto.txt

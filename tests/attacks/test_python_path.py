@@ -33,6 +33,16 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
+def _leave_what_python_takes(checkout: Path) -> None:
+    """Removes those that Python itself imports from where `-m` is said, before it comes to any code of ours."""
+    (checkout / "nothing.py").touch()
+    ran = checkout.parent / "ran"
+    while _run(checkout, "-m", "nothing").returncode:
+        for name in ran.read_text().split():
+            (checkout / f"{name}.py").unlink()
+        ran.unlink()
+
+
 def _run(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "KCL_"))}
     environment |= {"KCL_RUN_CACHE": "off"}
@@ -53,7 +63,22 @@ def _run(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ids=" ".join,
 )
 def test_a_command_imports_nothing_from_where_it_runs(words: tuple[str, ...], checkout: Path) -> None:
+    if words[0] == "-m":
+        _leave_what_python_takes(checkout)
+        assert {"argparse", "json", "threading", "typing"} <= {each.stem for each in checkout.glob("*.py")}
     done = _run(checkout, *words)
+    assert not (checkout.parent / "ran").exists(), (checkout.parent / "ran").read_text()
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("kcl", "run", "main.k"), ("kcl", "explain", "E2G22"), ("wb", "--version")], ids=" ".join
+)
+def test_neither_does_the_program_that_was_installed(words: tuple[str, ...], checkout: Path) -> None:
+    program = Path(sys.executable).parent / words[0]
+    if not program.is_file():
+        pytest.skip(f"{program} is not there: nothing was installed beside this Python")
+    done = _run(checkout, str(program), *words[1:])
     assert not (checkout.parent / "ran").exists(), (checkout.parent / "ran").read_text()
     assert done.returncode == 0, done.stderr
 
