@@ -5,7 +5,8 @@
     runs.py      what a run printed, taken again while every file it looked at is the same
     entries.py   entries of this compiler, written when the run is over
     objects.py   trees and types as bytes, for those who keep them
-    packages.py, checks.py, code.py, by_text.py, compiled.py   what other processes loaded, checked and generated, for the stages to take
+    packages.py, checks.py, code.py, by_text.py   what other processes loaded, checked and generated
+    compiled.py  regular expressions and constructors, compiled once for all processes
 
 The first three import little: the command line looks here before it loads the rest of the language.
 """
