@@ -15,6 +15,7 @@ import errno
 import os
 import stat
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,8 +67,11 @@ def create(path: AnyPath, data: bytes, *, mode: int = 0o600) -> None:
     _put(path, data, mode, True, None, _link)
 
 
-def remove_unfinished(folder: AnyPath, name: str = "") -> None:
-    """Removes what killed writers left in a folder: of one file, or of all. Only under a lock that all writers hold."""
+def remove_unfinished(folder: AnyPath, name: str = "", *, idle_seconds: float = 0) -> None:
+    """Removes what killed writers left in a folder: of one file, or of all.
+
+    Only under a lock that all writers hold, or else what nobody wrote for so many seconds that no writer is at it.
+    """
     beginning = _beginning(name) if name else "."
     try:
         names = os.listdir(folder)
@@ -75,7 +79,16 @@ def remove_unfinished(folder: AnyPath, name: str = "") -> None:
         return
     for each in names:
         if each.startswith(beginning) and each.endswith(_ENDING):
-            _remove(os.path.join(folder, each))
+            path = os.path.join(folder, each)
+            if not idle_seconds or _is_idle(path, idle_seconds):
+                _remove(path)
+
+
+def _is_idle(path: str, seconds: float) -> bool:
+    try:
+        return abs(time.time() - os.lstat(path).st_mtime) > seconds
+    except OSError:
+        return False
 
 
 def _put(

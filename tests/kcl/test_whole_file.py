@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
@@ -245,6 +246,17 @@ def test_a_writer_that_is_killed_leaves_the_old_content(tmp_path: Path, call: st
     assert len(names(tmp_path)) == 1 + len(left), "of another file"
     whole_file.remove_unfinished(tmp_path, "file")
     assert names(tmp_path) == ["file"]
+
+
+def test_without_a_lock_only_what_nobody_writes_any_more_is_removed(tmp_path: Path) -> None:
+    for name, seconds in (("new", 0), ("old", 4000), ("of tomorrow", -4000)):
+        left = tmp_path / f".file.{name}.unfinished"
+        left.touch()
+        os.utime(left, (time.time() - seconds,) * 2)
+    (tmp_path / ".other.old.unfinished").touch()
+    os.utime(tmp_path / ".other.old.unfinished", (0, 0))
+    whole_file.remove_unfinished(tmp_path, "file", idle_seconds=3600)
+    assert names(tmp_path) == [".file.new.unfinished", ".other.old.unfinished"]
 
 
 def test_what_killed_writers_left_of_long_names_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kcl import whole_file
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
@@ -272,14 +272,19 @@ def _path_text(value: object) -> str:
     return value
 
 
+_NOBODY_WRITES_SECONDS: Final = 3600
+
+
 def write_private(file: Path, content: bytes) -> None:
     """Puts a whole file in place at once, readable by its owner only: Specs hold secrets.
 
-    Raises `EngineError`. It does not wait for the disk: a Spec that is not as the index has it is compiled again, and
-    an index that cannot be read is as good as none.
+    What a killed process left of it an hour ago goes: that holds them, too. Raises `EngineError`. It does not wait for
+    the disk: a Spec that is not as the index has it is compiled again, and an index that cannot be read is as good as
+    none.
     """
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        whole_file.remove_unfinished(file.parent, file.name, idle_seconds=_NOBODY_WRITES_SECONDS)
         whole_file.write(file, content, durable=False)
     except OSError as error:
         raise EngineError(
