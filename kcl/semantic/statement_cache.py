@@ -108,7 +108,7 @@ class Walk:
 
 def _import_the_same(mine: Module, other: Module) -> bool:
     if mine.tree is other.tree:
-        return mine.imports is other.imports or mine.imports == other.imports
+        return mine.imports == other.imports
     return [(alias, each.package, each.kind) for alias, each in mine.imports.items()] == [
         (alias, each.package, each.kind) for alias, each in other.imports.items()
     ]

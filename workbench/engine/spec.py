@@ -295,9 +295,8 @@ def validate(
     referring = [each for each in known.values() if each.may_refer]
     ids = {str(each): each for each in known} if referring else {}
     fields = {each.id: {reference.id: path for path, reference in found_references(each, ids)} for each in referring}
-    needs = {each.id: [*each.depends_on, *fields.get(each.id, ())] for each in known.values() if each.depends_on}
-    needs |= {id_: [*found] for id_, found in fields.items() if id_ not in needs}
-    cycle = find_cycle(needs)
+    needing = [each for each in known.values() if each.depends_on or each.may_refer]
+    cycle = find_cycle({each.id: [*each.depends_on, *fields.get(each.id, ())] for each in needing})
     if not cycle:
         return
     because, site = [], ""
