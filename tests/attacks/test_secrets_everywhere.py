@@ -331,15 +331,13 @@ def _told_in_an_editor(file: Path, given: Sequence[str]) -> str:
     with Editor(root, command=("workbench", "-w", str(root), "lsp", "--live", *given)) as editor:
         editor.open(file)
         lines = file.read_text().splitlines()
-        editor.ask("textDocument/codeLens", document)
-        editor.until("workspace/codeLens/refresh")
+        editor.lenses(file, lambda told: any(each.startswith("sets ") for each in told.values()))
         for number, line in enumerate(lines):
             position = {"line": number, "character": len(line) - len(line.lstrip()) + 1}
             found = editor.ask("textDocument/hover", document | {"position": position})
             said = "" if found is None else found["contents"]["value"]
             told.append(re.sub(r"^```kcl\n[\w$]+:", "", said))
-        editor.until("workspace/codeLens/refresh")  # clusters were asked
-        told += [each["command"]["title"] for each in editor.ask("textDocument/codeLens", document)]
+        told += editor.lenses(file, lambda told: any("live on " in each for each in told.values())).values()
         texts = r'("(?!apiVersion|kind|name|image|type)[^"\n]+": ")([^"\n\\]{3,})"'
         editor.edit(file, {"text": re.sub(texts, r'\1\2x"', file.read_text())})
         told.append(editor.ask("workspace/executeCommand", {"command": "kcl.effect", "arguments": []}))

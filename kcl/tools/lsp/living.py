@@ -6,6 +6,7 @@ what could.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
@@ -42,13 +43,15 @@ class Living:
         self.session, self.clusters, self.clock = session, clusters, clock
         self._read: dict[str, _Read] = {}
         self._wanted: dict[str, dict[Key, None]] = {}
+        self._wanting = threading.Lock()
 
     def want(self, effects: Sequence[Effect]) -> bool:
         """Notes what somebody asks about; returns whether any of it has to be read."""
-        for stack, each in _decided(effects):
-            if self._is_old(stack, each):
+        wanted = [(stack, each) for stack, each in _decided(effects) if self._is_old(stack, each)]
+        with self._wanting:  # what is noted while a reading begins belongs to the next one
+            for stack, each in wanted:
                 self._wanted.setdefault(stack, {})[each] = None
-        return bool(self._wanted)
+            return bool(self._wanted)
 
     def _is_old(self, stack: str, key: Key) -> bool:
         read = self._read.get(stack)
@@ -58,7 +61,8 @@ class Living:
 
     async def read(self) -> bool:
         """Reads what is wanted, of a few stacks; returns whether anything was."""
-        wanted, self._wanted = self._wanted, {}
+        with self._wanting:
+            wanted, self._wanted = self._wanted, {}
         for stack in list(wanted)[:_MOST_STACKS]:
             last = self._read.get(stack)
             keys = {**dict.fromkeys(() if last is None else last.fields), **wanted[stack]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 from tests.kcl.tools.lsp.editor import Editor, change
 
@@ -19,15 +18,14 @@ def _hover(editor: Editor, path: Path, line: int, character: int) -> str:
 
 def _surveyed(editor: Editor, path: Path, line: int, character: int) -> str:
     """What is told once all stacks were looked at."""
-    while "(all 14 stacks looked at)" not in (told := _hover(editor, path, line, character)):
+
+    def is_it(told: str) -> bool:
+        if "(all 14 stacks looked at)" in told:
+            return True
         assert "nothing" not in told or "nothing is known yet" in told
-        editor.until("workspace/codeLens/refresh")
-    return told
+        return False
 
-
-def _lenses(editor: Editor, path: Path) -> dict[int, str]:
-    found: list[dict[str, Any]] = editor.ask("textDocument/codeLens", {"textDocument": {"uri": path.as_uri()}})
-    return {each["range"]["start"]["line"]: each["command"]["title"] for each in found}
+    return editor.once(lambda: _hover(editor, path, line, character), is_it)
 
 
 def test_an_editor_is_told_what_lines_do_in_the_stacks(tmp_path: Path) -> None:
@@ -42,11 +40,11 @@ def test_an_editor_is_told_what_lines_do_in_the_stacks(tmp_path: Path) -> None:
         assert "not known" in _hover(editor, main, line, 6), "nobody looked yet"
         told = _surveyed(editor, main, line, 6)
         assert "- `catalog/prod`: `spec.replicas` of `apps/v1:Deployment:catalog-prod:catalog-api`" in told
-        assert _lenses(editor, main)[line].startswith("sets ")
+        assert editor.lenses(main)[line].startswith("sets ")
         editor.open(server)
         declared = next(at for at, each in enumerate(server.read_text().splitlines()) if "replicas: int" in each)
         assert "`storefront/catalog/prod/main.k:5` decides in `catalog/prod`" in _hover(editor, server, declared, 5)
-        assert "set at " in _lenses(editor, server)[declared]
+        assert "set at " in editor.lenses(server)[declared]
         editor.edit(main, change((line, 0), (line + 1, 0), ""))
         assert "catalog/prod" not in _hover(editor, server, declared, 5), "of a text that is no more nothing is told"
         assert "13 of 14 stacks looked at so far" in _hover(editor, server, declared, 5)

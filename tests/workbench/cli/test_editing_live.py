@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import anyio
 import yaml
@@ -26,13 +25,8 @@ class Live:
 
     def lens(self, is_it: str) -> str:
         """What is told above the line once it says that."""
-        while True:
-            asked = {"textDocument": {"uri": self.main.as_uri()}}
-            found: list[dict[str, Any]] = self.editor.ask("textDocument/codeLens", asked)
-            titles = [each["command"]["title"] for each in found if each["range"]["start"]["line"] == self.line]
-            if titles and re.search(is_it, titles[0]):
-                return str(titles[0])
-            self.editor.until("workspace/codeLens/refresh")
+        found = self.editor.lenses(self.main, lambda told: re.search(is_it, told.get(self.line, "")) is not None)
+        return found[self.line]
 
     def difference(self, line: int) -> str:
         asked = {"command": "kcl.live", "arguments": [self.main.as_uri(), line]}

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).parents[4]
 WAIT_SECONDS = 30
+T = TypeVar("T")
 
 
 class Editor:
@@ -40,6 +41,8 @@ class Editor:
         self.versions: dict[str, int] = {}
         self._messages: Queue[dict[str, Any]] = Queue()
         self._ids = 0
+        self.refreshes = 0
+        """How often the server said that lenses tell something else by now."""
         self.published: list[dict[str, Any]] = []
         self.shown: dict[str, list[dict[str, Any]]] = {}
         """What the server said last of each file."""
@@ -109,6 +112,8 @@ class Editor:
         assert method != "the end", self._stderr()
         if method is not None and "id" in message:
             self._send({"id": message["id"], "result": None})
+        if method == "workspace/codeLens/refresh":
+            self.refreshes += 1
         if method == "textDocument/publishDiagnostics":
             self.published.append(message["params"])
             self.shown[message["params"]["uri"]] = message["params"]["diagnostics"]
@@ -162,9 +167,24 @@ class Editor:
         peak = next(each for each in status.read_text().splitlines() if each.startswith("VmHWM"))
         return int(peak.split()[1]) // 1000
 
-    def until(self, method: str) -> None:
-        """Waits for the server to ask or tell something."""
-        self._until(lambda message: message.get("method") == method)
+    def once(self, ask: Callable[[], T], is_it: Callable[[T], bool]) -> T:
+        """The first answer that is what is waited for; asks again whenever the server has more to tell."""
+        while True:
+            seen = self.refreshes  # before asking: it may be said before the answer comes
+            if is_it(answer := ask()):
+                return answer
+            while self.refreshes == seen:
+                self.message()
+
+    def lenses(self, path: Path, is_it: Callable[[dict[int, str]], bool] = lambda _: True) -> dict[int, str]:
+        """What is told above lines, by line, once it is what is waited for."""
+        document = {"textDocument": {"uri": path.as_uri()}}
+
+        def ask() -> dict[int, str]:
+            found = self.ask("textDocument/codeLens", document)
+            return {each["range"]["start"]["line"]: each["command"]["title"] for each in found or ()}
+
+        return self.once(ask, is_it)
 
     def edit(self, path: Path, *changes: dict[str, Any]) -> int:
         uri = path.as_uri()

@@ -192,20 +192,14 @@ def test_what_stacks_have_from_a_line(tmp_path: Path) -> None:
     base = root / _BASE
     text = base.read_text(encoding="utf-8")
     line = text[: text.index("containerPort = 80")].count("\n")
-    uri = {"textDocument": {"uri": base.as_uri()}}
     with Editor(root, command=("workbench", "-w", str(root), "lsp")) as editor:
         editor.open(base)
-        titles: dict[int, str] = {}
-        while line not in titles:
-            found = editor.ask("textDocument/codeLens", uri)
-            titles = {each["range"]["start"]["line"]: each["command"]["title"] for each in found or ()}
-            if line not in titles:
-                editor.until("workspace/codeLens/refresh")
+        titles = editor.lenses(base, lambda told: line in told)
         assert titles[line].startswith("sets "), titles
         where = {"line": line, "character": text.split("\n")[line].index("80")}
-        said = ""
-        while "all 3 stacks looked at" not in said:
-            said = editor.ask("textDocument/hover", {**uri, "position": where})["contents"]["value"]
-            if "all 3 stacks looked at" not in said:
-                editor.until("workspace/codeLens/refresh")
+        asked = {"textDocument": {"uri": base.as_uri()}, "position": where}
+        said: str = editor.once(
+            lambda: editor.ask("textDocument/hover", asked)["contents"]["value"],
+            lambda told: "all 3 stacks looked at" in told,
+        )
         assert "sets 3 fields in 3 stacks" in said and "guestbook/prod" in said and "containerPort`" in said
