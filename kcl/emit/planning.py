@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
 from kcl.evaluator.operations import type_name
 from kcl.evaluator.sizes import MOST_VALUES, expanded
-from kcl.evaluator.value import UNDEFINED, KDict, KList, NumberMultiplier, SchemaInstance, Value, ValueFailure
+from kcl.evaluator.value import KDict, KList, NumberMultiplier, SchemaInstance, Value, ValueFailure
 from kcl.records import dataclass
 
 _DROPPED: Final = object()
 _TYPE: Final = "_type"
 _ROLES: Final = "__kcl_info_meta__"
 _AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})
+
+
+class _IsOther(dict[type, bool]):
+    """Whether a value of a type may be planned as something else."""
+
+    def __missing__(self, kind: type) -> bool:
+        return True
+
+
+_IS_OTHER: Final = _IsOther(
+    {str: False, int: False, bool: False, type(None): False, KDict: True, KList: True}
+).__getitem__
 _CONFIGS: Final = frozenset({KDict, SchemaInstance})
 _FEW: Final = 1_000_000
 """Values that are planned before anybody asks how many there are."""
@@ -88,52 +101,45 @@ class _Planner:
         expanded(self._whole)
         self._left = MOST_VALUES
 
-    # Most of what is planned are containers of two or three values, so what both do with each is written out.
+    # Most of what is planned are containers of two or three values, and most values are as they should be. So what both
+    # do with each of the others is written out.
 
     def _dict(self, value: Mapping[str, Value]) -> Any:
         self._left -= len(value)
         if self._left < 0:
             self._count()
-        omit_none, hides = self._omit_none, False
-        if not self._show_hidden:
-            names = "\n".join(value)
-            hides = names[:1] == "_" or "\n_" in names
-        if not hides and _AS_THEY_ARE.issuperset(map(type, value.values())):
-            if not (omit_none and None in value.values()):
-                return dict(value)
-        result: dict[str, Any] = {}
-        for key, item in value.items():
-            if item is UNDEFINED or (hides and key[:1] == "_"):
-                continue
+        result = dict(value)
+        if not self._show_hidden and "_" in "".join(value):
+            for key in [each for each in value if each[:1] == "_"]:
+                del result[key]
+        if self._omit_none and None in result.values():
+            result = {key: item for key, item in result.items() if item is not None}
+        if _AS_THEY_ARE.issuperset(map(type, result.values())):
+            return result
+        keeps_empty = not self._omit_empty_lists
+        for key, item in [*compress(result.items(), map(_IS_OTHER, map(type, result.values())))]:
             kind = type(item)
-            if kind in _AS_THEY_ARE:
-                if item is not None or not omit_none:
-                    result[key] = item
-            elif kind in _CONFIGS:
+            if kind in _CONFIGS:
                 result[key] = self._dict(item)
-            elif kind is KList and not self._omit_empty_lists:
+            elif kind is KList and keeps_empty:
                 result[key] = self._list(item)
             else:
                 planned = self.planned(item)
-                if planned is _DROPPED or (self._omit_empty_lists and isinstance(planned, list) and not planned):
-                    continue
-                result[key] = planned
+                if planned is _DROPPED or not (keeps_empty or planned or not isinstance(planned, list)):
+                    del result[key]
+                else:
+                    result[key] = planned
         return result
 
     def _list(self, value: Sequence[Value]) -> Any:
         self._left -= len(value)
         if self._left < 0:
             self._count()
-        if _AS_THEY_ARE.issuperset(map(type, value)) and not (self._omit_none and None in value):
-            return list(value)
-        items = []
-        for item in value:
-            if item is None and self._omit_none:
-                continue
-            planned = self._dict(item) if type(item) in _CONFIGS else self.planned(item)
-            if planned is not _DROPPED:
-                items.append(planned)
-        return items
+        items = [item for item in value if item is not None] if self._omit_none else list(value)
+        if _AS_THEY_ARE.issuperset(map(type, items)):
+            return items
+        planned = [self._dict(item) if type(item) in _CONFIGS else self.planned(item) for item in items]
+        return [item for item in planned if item is not _DROPPED]
 
 
 class _TellingPlanner(_Planner):

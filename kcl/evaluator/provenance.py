@@ -14,10 +14,11 @@ from kcl.source import SourceFile
 class SiteTable:
     """The sites of one evaluation, as cheap to add as an append; lines are counted when somebody asks."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_spans")
 
     def __init__(self) -> None:
         self._entries: list[tuple[SourceFile, int, int, SiteKind, tuple[int, int] | None, str]] = []
+        self._spans: dict[int, Span] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -39,8 +40,11 @@ class SiteTable:
         return self._entries[index][4] is not None
 
     def span(self, index: int) -> Span:
-        source, start, end, *_ = self._entries[index]
-        return Span(source.path, start, end)
+        known = self._spans.get(index)  # a loop asks for the same ones again and again
+        if known is None:
+            source, start, end, *_ = self._entries[index]
+            known = self._spans[index] = Span(source.path, start, end)
+        return known
 
     def plain(self, index: int) -> tuple[str, int, int, int, int, str, tuple[int, int] | None, str]:
         """As `site`, of plain values: file, line, column, start and end, kind, start and end of the literal, option."""

@@ -296,7 +296,9 @@ class SchemaType:
             return None
         runtime = self.module.runtime
         known = runtime.made.get((id(left), id(right), how))
-        if known is None or known.origin != origin or runtime.depth >= MOST_NESTED_CALLS:
+        if known is None or runtime.depth >= MOST_NESTED_CALLS:
+            return None
+        if known.origin is not origin and known.origin != origin:
             return None
         if _proves(runtime) and not known.is_proven:
             return None  # made inside of another the first time, and never asked whether it lacks something

@@ -95,6 +95,10 @@ def merge_entry(
 
 def merge_all(target: KDict, delta: KDict, origin: Span | None) -> None:
     """Merges every entry of `delta`, as `**delta` in a configuration literal does."""
+    if not (target or target.operators or delta.operators or delta.indexes or delta.holder):
+        dict.update(target, delta)
+        target.sites = dict(delta.sites) if delta.sites else None
+        return
     try:
         _merge_all(target, delta, _IDEMPOTENT, origin)
     except _Conflict as conflict:
@@ -103,13 +107,13 @@ def merge_all(target: KDict, delta: KDict, origin: Span | None) -> None:
 
 def configured(default: Value, config: KDict, key: str, origin: Span | None) -> Value:
     """An attribute's default as the configuration changes it; a scalar simply gives way."""
+    value, operator, index = config[key], config.operator(key), config.index(key)
+    if index is None and operator != INSERT:
+        return _unite(default, value, _RESOLVED, origin) if operator == UNION and default is not UNDEFINED else value
     holder = KDict()
     if default is not UNDEFINED:
         dict.__setitem__(holder, key, default)
-    try:
-        _merge_entry(holder, key, config[key], config.operator(key), config.index(key), (), _RESOLVED, origin)
-    except _Conflict as conflict:
-        raise conflict.failure() from None
+    _merge_entry(holder, key, value, operator, index, (), _RESOLVED, origin)
     return holder.get(key, UNDEFINED)
 
 
@@ -209,32 +213,38 @@ def _unite_instances(left: KDict, right: KDict, rules: int, origin: Span | None)
 
 def _united_instances(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
     # What else an instance has are its defaults, which are computed again; those that the right side names count.
+    if isinstance(left, SchemaInstance) and not isinstance(right, SchemaInstance):
+        return _changed_instance(left, right, rules, origin)
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
     keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
     config = _part(left, keys)
-    if isinstance(right, SchemaInstance):
-        for key, value in right.items():
-            if key in keys:
-                operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
-                _merge_entry(config, key, value, operator, index, sites, rules, origin)
-    else:
-        _merge_all(config, right, rules, origin)
+    assert isinstance(right, SchemaInstance)
+    for key, value in right.items():
+        if key in keys:
+            operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
+            _merge_entry(config, key, value, operator, index, sites, rules, origin)
+    config = _overriding(config, keys)
+    if isinstance(left, SchemaInstance):
+        return left.schema.rebuild(config, right.args, right.kwargs, origin or left.origin)
+    return right.schema.rebuild(config, right.args, right.kwargs, right.origin or origin)
+
+
+def _changed_instance(left: SchemaInstance, right: KDict, rules: int, origin: Span | None) -> Value:
+    keys = dict.fromkeys((*left.config_keys, *right))
+    config = KDict({key: left[key] for key in keys if key in left})
+    config.sites = dict(left.sites) if left.sites else None
+    _merge_all(config, right, rules, origin)
+    return left.schema.rebuild_changed(left, right, _overriding(config, keys), origin or left.origin)
+
+
+def _overriding(config: KDict, keys: Mapping[str, None]) -> KDict:
+    """The entries in the order of `keys`, each in place of what was there."""
     if list(config) != list(keys):
         ordered = KDict({key: config[key] for key in keys if key in config})
         ordered.sites = config.sites
         config = ordered
-    if isinstance(left, SchemaInstance):
-        schema = left.schema
-        place = origin or left.origin
-        if not isinstance(right, SchemaInstance):
-            config.operators, config.indexes = dict.fromkeys(config, OVERRIDE), None
-            return schema.rebuild_changed(left, right, config, place)
-        args, kwargs = right.args, right.kwargs
-    else:
-        assert isinstance(right, SchemaInstance)
-        schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin or origin
     config.operators, config.indexes = dict.fromkeys(config, OVERRIDE), None
-    return schema.rebuild(config, args, kwargs, place)
+    return config
 
 
 def _put_together(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
@@ -273,10 +283,22 @@ def _part(whole: KDict, keys: Iterable[str]) -> KDict:
 
 
 def _merge_all(target: KDict, delta: KDict, rules: int, origin: Span | None) -> None:
-    operators, indexes = delta.operators or _NONE, delta.indexes or _NONE
-    for key, value in delta.items():
-        operator, index, sites = operators.get(key, UNION), indexes.get(key), delta.sites_of(key)
-        _merge_entry(target, key, value, operator, index, sites, rules, origin)
+    if delta.operators or delta.indexes or target.operators is not None:
+        operators, indexes = delta.operators or _NONE, delta.indexes or _NONE
+        for key, value in delta.items():
+            operator, index, sites = operators.get(key, UNION), indexes.get(key), delta.sites_of(key)
+            _merge_entry(target, key, value, operator, index, sites, rules, origin)
+        return
+    for key, value in delta.items():  # as above, without the calls that this takes
+        sites = delta.sites_of(key)
+        if key in target:
+            _merge_value(target, key, value, sites, rules, origin)
+            continue
+        dict.__setitem__(target, key, value)
+        if sites:
+            if target.sites is None:
+                target.sites = {}
+            target.sites[key] = sites
 
 
 def _merge_entry(
@@ -312,16 +334,21 @@ def _merge_entry(
         dict.__setitem__(target, key, _inserted(target[key], value, None, target.sites_of(key), sites))
         _record(target, key, joined_sites(sites, target.sites_of(key)))
     else:
-        present = target[key]
-        if rules & _IDEMPOTENT and not subsumes(value, present):
-            raise _Conflict(key, present, value)
-        try:
-            dict.__setitem__(target, key, _unite(present, value, rules, origin))
-        except _Conflict as conflict:
-            conflict.path.append(key)
-            raise
-        if value is not None and value is not UNDEFINED:
-            _record(target, key, joined_sites(sites, target.sites_of(key)))
+        _merge_value(target, key, value, sites, rules, origin)
+
+
+def _merge_value(target: KDict, key: str, value: Value, sites: Sites, rules: int, origin: Span | None) -> None:
+    """An entry written `key: value` of a key that is there."""
+    present = target[key]
+    if rules & _IDEMPOTENT and not subsumes(value, present):
+        raise _Conflict(key, present, value)
+    try:
+        dict.__setitem__(target, key, _unite(present, value, rules, origin))
+    except _Conflict as conflict:
+        conflict.path.append(key)
+        raise
+    if value is not None and value is not UNDEFINED:
+        _record(target, key, joined_sites(sites, target.sites_of(key)))
 
 
 def _merge_item(
