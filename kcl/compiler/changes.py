@@ -87,6 +87,7 @@ class _Changes(Writer):
                     source.line(
                         f"{self._value(name)} = instance[{name!r}]; {self._sites(name)} = instance.sites_of({name!r})"
                     )
+                    self._lead(name)
             for level in self.layout.levels:
                 source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")
                 for statement in level.schema.node.body:

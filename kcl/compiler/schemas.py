@@ -51,7 +51,7 @@ from kcl.compiler.setters import (
 )
 from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.types import kind_of
-from kcl.compiler.writing import names_in, united
+from kcl.compiler.writing import Followers, names_in, united
 from kcl.diagnostics import KclError
 from kcl.evaluator.layouts import Build, CompiledBody, Level, SchemaFrame
 from kcl.evaluator.lexical import Scope
@@ -130,6 +130,8 @@ class Writer:
         self._certain: set[str] = set()
         """Attributes whose defaults are neither None nor Undefined."""
         self._simple = known.simple
+        self._followers: dict[str, Followers] = {}
+        """By the atom of an attribute's sites, once these stay what they are."""
 
     # --- As the attributes of `Expressions` ---
 
@@ -156,6 +158,16 @@ class Writer:
                 self._published.add(name)
         if self.layout.index_signature is not None:
             self._published.update(self.setters.keys() - self._dynamic)
+
+    def followers(self, sites: str) -> Followers | None:
+        return self._followers.get(sites)
+
+    def _lead(self, name: str) -> None:
+        """Lines for what follows from the sites of an attribute, which are what they will be from here on."""
+        sites = self._sites(name)
+        self._followers[sites] = Followers(self.source, sites)
+        self.source.line(self._followers[sites].looked_at)
+        self.source.line(self._followers[sites].taken)
 
     def _value(self, name: str) -> str:
         return f"v{self._numbers[name]}"
@@ -329,6 +341,7 @@ class Writer:
             self._settled[name] = number
             if number == len(self.setters[name]) - 1:
                 self.source.line(lambda: self._publication(name))
+                self._lead(name)
 
     def _test(self, level: int, body: CompiledBody, conditions: Conditions) -> str:
         """Conditions as a test; "" for none."""

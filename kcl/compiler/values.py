@@ -74,6 +74,26 @@ class LastJoined:
         return self.joined
 
 
+class Following:
+    """What follows from the sites of one attribute in generated code: those of the last time that they are `first`.
+
+    `own` are the sites that they are joined with, one after the other. `all` is what is made of them, in the order in
+    which the code takes it.
+    """
+
+    __slots__ = ("all", "first", "own")
+
+    def __init__(self) -> None:
+        self.own: list[Sites] = []
+        self.first: object = None
+        self.all: tuple[object, ...] = ()
+
+    def join(self, first: Sites) -> tuple[Sites, ...]:
+        """The sites joined with each of `own`."""
+        self.first = first
+        return tuple([joined_sites(first, own) for own in self.own])
+
+
 class LastSites:
     """The sites of what one place in generated code made the last time, and those of them that may be others."""
 

@@ -38,6 +38,10 @@ class Attributes(Protocol):
         """Closures are going to read these names."""
         ...
 
+    def followers(self, sites: str) -> Followers | None:
+        """Of the atom of an attribute's sites what follows from them; None where they may change after all."""
+        ...
+
     @property
     def may_have(self) -> bool:
         """Whether only the instance knows which attributes it has."""
@@ -58,6 +62,50 @@ class NoAttributes:
     def publish(self, names: Iterable[str]) -> None:
         pass
 
+    def followers(self, sites: str) -> Followers | None:
+        return None
+
+
+class Followers:
+    """What follows from the sites of one attribute, which other attributes take their value from.
+
+    These are joined with sites that are known before, and stand in containers beside such. So one look whether they are
+    those of the last time does for all, where they are known; each is an atom from there on. What there is of them is
+    only known once the whole function is written, as the two lines are then.
+    """
+
+    def __init__(self, source: Source, first: str) -> None:
+        self._source, self._first, self._last = source, first, values.Following()
+        self._joined: dict[Sites, str] = {}
+        self._containers: dict[str, str] = {}
+
+    def joined(self, own: Sites) -> str:
+        """An atom for them joined with `own`."""
+        if own not in self._joined:
+            self._joined[own] = self._source.temporary()
+            self._last.own.append(own)
+        return self._joined[own]
+
+    def container(self, whole: str) -> str:
+        """An atom for the sites of a container, which `whole` makes of what was joined here and of what is known."""
+        atom = self._source.temporary()
+        self._containers[atom] = whole
+        return atom
+
+    def looked_at(self) -> str | None:
+        """The line that makes all of it anew where the sites are others; None where nothing follows."""
+        if not self._joined:
+            return None
+        last, made = self._source.constant(self._last), ", ".join([*self._joined.values(), *self._containers.values()])
+        joined = ", ".join(self._joined.values())
+        return f"if {last}.first is not {self._first}: {joined}, = {last}.join({self._first}); {last}.all = ({made},)"
+
+    def taken(self) -> str | None:
+        """The line that takes it."""
+        if not self._joined:
+            return None
+        return f"{', '.join([*self._joined.values(), *self._containers])}, = {self._source.constant(self._last)}.all"
+
 
 class Writing:
     """Writes into a `Source`. `environment` is the atom of the local variables where the code runs."""
@@ -74,6 +122,8 @@ class Writing:
         """The values of atoms that are known before."""
         self.fixed: dict[str, Sites] = {}
         """The sites of atoms that are known before."""
+        self._following: dict[str, Followers] = {}
+        """The atoms that follow from the sites of an attribute."""
 
     def value(self, node: ast.Expr, scope: Scope) -> str:
         """An atom for the value of an expression."""
@@ -119,6 +169,11 @@ class Writing:
             return self.sites(joined_sites(self.fixed[first], self.fixed[second]))
         if second in self.fixed:
             # Mostly the same sites as the last time are joined here: they are compared, not looked up.
+            followers = self.attributes.followers(first)
+            if followers is not None:
+                atom = followers.joined(self.fixed[second])
+                self._following[atom] = followers
+                return atom
             last = self.source.constant(values.LastJoined(self.fixed[second]))
             return self.source.assign(f"{last}.joined if {last}.first is {first} else {last}.join({first})")
         return self.source.assign(f"{self.source.constant(joined_sites)}({first}, {second})")
@@ -130,6 +185,8 @@ class Writing:
         """
         source = self.source
         moving = [each for each in dict.fromkeys(parts) if each not in self.fixed and each != NOWHERE]
+        if len(moving) == 1 and moving[0] in self._following:
+            return self._following[moving[0]].container(whole)
         last = source.constant(values.LastSites())
         match moving:
             case []:

@@ -31,6 +31,7 @@ from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import (
     INSERT,
     OVERRIDE,
+    SCALARS,
     UNDEFINED,
     UNION,
     Builtin,
@@ -308,7 +309,7 @@ class SchemaType:
         """Keeps what was made of two for `made_before`; both stay as they are, as all values do."""
         runtime = self.module.runtime
         if self.layout.is_function and runtime.compiling is not None and not runtime.records_instances:
-            if _SCALARS.issuperset(map(type, right.values())):  # else what is inside may be more than a function
+            if SCALARS.issuperset(map(type, right.values())):  # else what is inside may be more than a function
                 if len(runtime.made) >= _MOST_MADE:
                     runtime.made.clear()
                 runtime.made[id(left), id(right), how] = Remembered(left, right, origin, made, _proves(runtime))
@@ -463,9 +464,6 @@ def _proves(runtime: Runtime) -> bool:
     return runtime.schema_depth < 1 and runtime.schema_expression_depth <= 1
 
 
-_SCALARS: Final = frozenset({str, int, float, bool, type(None), type(UNDEFINED)})
-
-
 def require_attributes(value: Value, runtime: Runtime, origin: Span | None = None) -> None:
     """Checks that no required attribute is missing in the instances a value holds. Raises KclError at the instance."""
     if isinstance(value, SchemaInstance):
@@ -481,7 +479,7 @@ def require_attributes(value: Value, runtime: Runtime, origin: Span | None = Non
                 )
         origin = value.origin or origin
     items = value.values() if isinstance(value, dict) else value
-    if not _SCALARS.issuperset(map(type, items)):
+    if not SCALARS.issuperset(map(type, items)):
         for item in items:
             if isinstance(item, (list, dict)):
                 require_attributes(item, runtime, origin)

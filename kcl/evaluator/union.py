@@ -20,6 +20,7 @@ from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.value import (
     INSERT,
     OVERRIDE,
+    SCALARS,
     UNDEFINED,
     UNION,
     KDict,
@@ -67,6 +68,8 @@ def bit_or(left: Value, right: Value, origin: Span | None) -> Value:
         return left
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
         try:
+            if type(left) is SchemaInstance and isinstance(right, KDict):  # as it does, without two calls
+                return _unite_instances(left, right, _IDEMPOTENT | _RESOLVED, origin)
             return _unite_containers(left, right, _IDEMPOTENT | _RESOLVED, origin)
         except _Conflict as conflict:
             raise conflict.failure() from None
@@ -203,18 +206,14 @@ def _unite_lists(left: Value, right: Value, rules: int, origin: Span | None) -> 
 
 def _unite_instances(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
     if isinstance(left, SchemaInstance) and not isinstance(right, SchemaInstance):
+        if not SCALARS.issuperset(map(type, right.values())):  # of others nothing is remembered
+            return _changed_instance(left, right, rules, origin)
         known = left.schema.made_before(left, right, rules, origin)
         if known is None:
-            known = _united_instances(left, right, rules, origin)
+            known = _changed_instance(left, right, rules, origin)
             left.schema.remember(left, right, rules, origin, known)
         return known
-    return _united_instances(left, right, rules, origin)
-
-
-def _united_instances(left: KDict, right: KDict, rules: int, origin: Span | None) -> Value:
     # What else an instance has are its defaults, which are computed again; those that the right side names count.
-    if isinstance(left, SchemaInstance) and not isinstance(right, SchemaInstance):
-        return _changed_instance(left, right, rules, origin)
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
     keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
     config = _part(left, keys)
@@ -232,7 +231,8 @@ def _united_instances(left: KDict, right: KDict, rules: int, origin: Span | None
 def _changed_instance(left: SchemaInstance, right: KDict, rules: int, origin: Span | None) -> Value:
     keys = dict.fromkeys((*left.config_keys, *right))
     config = KDict({key: left[key] for key in keys if key in left})
-    config.sites = dict(left.sites) if left.sites else None
+    if left.sites:
+        config.sites = dict(left.sites)
     _merge_all(config, right, rules, origin)
     return left.schema.rebuild_changed(left, right, _overriding(config, keys), origin or left.origin)
 

@@ -57,6 +57,8 @@ class Undefined:
 
 
 UNDEFINED: Final = Undefined()
+SCALARS: Final = frozenset({str, int, float, bool, type(None), Undefined})
+"""The types of values that hold no other."""
 
 
 class KList(list[Value]):

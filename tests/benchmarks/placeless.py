@@ -94,7 +94,12 @@ class Forgetting(ast.NodeTransformer):
             case _:
                 return False
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.AST] | None:
+        match node.targets, node.value:
+            case [ast.Tuple(elts=atoms)], ast.Attribute(attr="all") if (
+                self.names
+            ):  # what follows from places is nowhere
+                return [ast.Assign([atom], _nowhere()) for atom in atoms]
         node.targets = [target for target in node.targets if not self._holds_places(target)]
         for target in node.targets:
             if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple):
@@ -121,7 +126,9 @@ class Forgetting(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         match node.test:
-            case ast.Compare(left=ast.Attribute(attr="key")) if self.names:  # whether places are those of the last time
+            case ast.Compare(left=ast.Attribute(attr="key" | "first")) if (
+                self.names
+            ):  # whether places are the last ones
                 return None
         return self.generic_visit(node)
 
