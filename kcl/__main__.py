@@ -15,6 +15,7 @@ import os
 
 from kcl.cache.runs import failed, key_of, look_up
 from kcl.cache.store import Store, folder_for
+from kcl.call_stack import with_room
 from kcl.streams import open_closed_streams, output_lost
 
 TYPE_CHECKING = False
@@ -53,6 +54,7 @@ def _run() -> int:
     from kcl.bounded.supervising import supervised
     from kcl.terminal import WithoutOrders
 
+    @with_room
     def command(begin: "Callable[[Allowance], None]") -> int:
         from kcl.cli import of_this_process
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kcl.cache.store import Store, folder_for
 from kcl.caches import ParseCache
+from kcl.call_stack import with_room
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, Hint, KclError, Severity, Span, error, render
@@ -214,6 +215,7 @@ def names_entries(folder: str | Path, file_system: FileSystem | None = None) -> 
         return True
 
 
+@with_room
 def run(
     files: Sequence[str] = (),
     *,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import time
 import zlib
 from contextlib import suppress
 
@@ -29,6 +30,8 @@ _MAGIC: Final = b"kclcache2\n"
 MOST_BYTES: Final = 256 * 1024 * 1024
 """When a folder holds more, the entries that were used longest ago go."""
 _CHECKED_EVERY: Final = 16
+_USED_SECONDS: Final = 600.0
+"""How exactly it is known when an entry was used last."""
 VARIABLE: Final = "KCL_RUN_CACHE"
 _FOLDER: Final = ("konfig-workbench", "kcl")
 
@@ -69,20 +72,22 @@ class Store:
             handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
         except OSError:
             return None
-        try:
-            with os.fdopen(handle, "rb", buffering=0) as file:
-                if not _is_own(os.fstat(handle), stat.S_ISREG):
-                    return None
-                head = file.read(len(_MAGIC) + _DIGEST_BYTES)
-                content = file.read()  # by itself: it may be half a megabyte, and is not copied once more
+        try:  # without a file object, which asks the system five times more: a run reads a hundred entries
+            found = os.fstat(handle)
+            if not _is_own(found, stat.S_ISREG):
+                return None
+            head = os.read(handle, len(_MAGIC) + _DIGEST_BYTES)
+            # by itself: it may be half a megabyte, and is not copied once more
+            content = os.read(handle, max(found.st_size - len(head), 0))
         except OSError:
             return None
+        finally:
+            os.close(handle)
         if head != _MAGIC + _digest(key, content):
             return None
-        try:
-            os.utime(path)  # used just now
-        except OSError:
-            return content
+        if time.time() - found.st_mtime > _USED_SECONDS:
+            with suppress(OSError):
+                os.utime(path)
         return content
 
     def write(self, key: str, content: bytes) -> bool:

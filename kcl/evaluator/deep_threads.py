@@ -13,6 +13,8 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Final, TypeVar
 
+from kcl.call_stack import with_room
+
 _T = TypeVar("_T")
 
 EVALUATION_THREAD: Final = "kcl-evaluation"
@@ -71,6 +73,7 @@ def _start(work: _Work) -> None:
             threading.stack_size(before)
 
 
+@with_room
 def _serve(inbox: SimpleQueue[_Work]) -> None:
     while True:
         work = inbox.get()

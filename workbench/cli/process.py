@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 from typing import Final, NoReturn
 
+from kcl.call_stack import with_room
 from kcl.streams import open_closed_streams
 
 _EVALUATING: Final = frozenset({"diff", "plan"})
@@ -16,6 +17,7 @@ _EVALUATING: Final = frozenset({"diff", "plan"})
 _HELP: Final = frozenset({"-h", "--help"})
 
 
+@with_room
 def process() -> NoReturn:
     """Runs `wb`. What has to be done at its end is; taking the interpreter apart takes longer than all of that.
 
