@@ -56,13 +56,15 @@ from kcl.memo.inputs import Clock, now
 from kcl.options import Option, Takes, plainly_read
 from kcl.records import replace
 from kcl.reports import FORMATS, report
-from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
+from kcl.source import FileSystem, OsFileSystem, StampingFileSystem
 from kcl.terminal import WithoutOrders
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
     from types import SimpleNamespace
+
+    from kcl.memo.inputs import Stamp
 
     _Arguments = argparse.Namespace | SimpleNamespace
 
@@ -200,7 +202,8 @@ def main(
         return USAGE
     except HelpPrinted:
         return OK
-    files = RecordingFileSystem(OsFileSystem(clock))
+    files = StampingFileSystem(OsFileSystem(clock))
+    taken = cast("dict[str, Stamp | None]", files.taken)  # the disk has no others
     uses: list[str] = []
     if cache is None and store is not None:
         cache = ParseCache(store=store, clock=clock)
@@ -214,7 +217,7 @@ def main(
         if store is not None and key is not None and not uses and problem.is_of_files:
             paths = files.seen | (problem.dependency_names or frozenset())
             only_files = not any("=" in each for each in argv)
-            keep(store, failed(key), said, paths, started, only_files=only_files, clock=clock)
+            keep(store, failed(key), said, paths, started, taken, only_files=only_files, clock=clock)
         return FAILED
     except KclError as problem:
         stderr.write(_reported(problem.diagnostics, {}, arguments))
@@ -235,7 +238,7 @@ def main(
     if store is not None and key is not None and not (uses or result.diagnostics or arguments.verbose):
         paths = files.seen | result.dependency_names
         only_files = not any("=" in each for each in argv)
-        keep(store, key, result.printed + text, paths, started, only_files=only_files, clock=clock)
+        keep(store, key, result.printed + text, paths, started, taken, only_files=only_files, clock=clock)
     return OK
 
 

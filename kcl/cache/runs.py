@@ -93,14 +93,23 @@ def _opened(key: str, sealed: bytes, files: Sequence[str]) -> str | None:
 
 
 def keep(
-    store: Store, key: str, text: str, paths: Iterable[str], started: Moment, *, only_files: bool, clock: Clock = now
+    store: Store,
+    key: str,
+    text: str,
+    paths: Iterable[str],
+    started: Moment,
+    taken: Mapping[str, Stamp | None] | None = None,
+    *,
+    only_files: bool,
+    clock: Clock = now,
 ) -> bool:
     """Keeps what a run printed that rests on these paths and began at `started`.
 
-    `only_files` says that the command line gave the program no value, which is when secrets may be kept, sealed.
+    `taken` are stamps of what it was about to read, as `settled` takes them. `only_files` says that the command line
+    gave the program no value, which is when secrets may be kept, sealed.
     Answers whether it was kept: not if one of the paths was written shortly before or meanwhile.
     """
-    kept = settled(sorted(set(paths)), started, clock=clock)
+    kept = settled(sorted(set(paths)), started, taken, clock)
     if kept is None:
         return False
     ways = Leads().ways(kept)
