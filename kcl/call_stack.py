@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     _F = TypeVar("_F", bound=Callable[..., object])
 
-_WORDS: Final = 1 << 16
-"""What the frame asks for. Its chunk is the next power of two above that, of which nearly half is left: 500 KB. Memory
+_WORDS: Final = 1 << 15
+"""What the frame asks for. Its chunk is the next power of two above that, of which nearly half is left: 250 KB. Memory
 that no frame has used takes none."""
 
 

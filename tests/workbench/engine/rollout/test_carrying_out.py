@@ -240,7 +240,7 @@ async def test_no_more_are_down_than_may_be_over_all_clusters(tmp_path: Path) ->
         tasks.cancel_scope.cancel()
     at = await opened.rollout_progress(id_)
     assert at.phase is Phase.FINISHED, at.halted
-    assert world.most_down == 3
+    assert 2 <= world.most_down <= 3, "how many at once is a matter of how fast what was written recovers"
 
 
 async def test_where_too_many_are_down_already_nothing_is_touched(tmp_path: Path) -> None:
