@@ -72,7 +72,7 @@ class Store:
             handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
         except OSError:
             return None
-        try:  # without a file object, which asks the system five times more: a run reads a hundred entries
+        try:  # without a file object, which takes five more calls of the system: a run reads a hundred entries
             found = os.fstat(handle)
             if not _is_own(found, stat.S_ISREG):
                 return None

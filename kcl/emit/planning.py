@@ -125,7 +125,7 @@ class _Planner:
                 result[key] = self._list(item)
             else:
                 planned = self.planned(item)
-                if planned is _DROPPED or not (keeps_empty or planned or not isinstance(planned, list)):
+                if planned is _DROPPED or (isinstance(planned, list) and not (planned or keeps_empty)):
                     del result[key]
                 else:
                     result[key] = planned

@@ -68,8 +68,6 @@ def bit_or(left: Value, right: Value, origin: Span | None) -> Value:
         return left
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
         try:
-            if type(left) is SchemaInstance and isinstance(right, KDict):  # as it does, without two calls
-                return _unite_instances(left, right, _IDEMPOTENT | _RESOLVED, origin)
             return _unite_containers(left, right, _IDEMPOTENT | _RESOLVED, origin)
         except _Conflict as conflict:
             raise conflict.failure() from None
@@ -215,9 +213,9 @@ def _unite_instances(left: KDict, right: KDict, rules: int, origin: Span | None)
         return known
     # What else an instance has are its defaults, which are computed again; those that the right side names count.
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
-    keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
-    config = _part(left, keys)
     assert isinstance(right, SchemaInstance)
+    keys.update(dict.fromkeys(right.config_keys))
+    config = _part(left, keys)
     for key, value in right.items():
         if key in keys:
             operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)

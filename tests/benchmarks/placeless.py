@@ -96,9 +96,7 @@ class Forgetting(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.AST] | None:
         match node.targets, node.value:
-            case [ast.Tuple(elts=atoms)], ast.Attribute(attr="all") if (
-                self.names
-            ):  # what follows from places is nowhere
+            case [ast.Tuple(elts=atoms)], ast.Attribute(attr="all") if self.names:  # what follows from places
                 return [ast.Assign([atom], _nowhere()) for atom in atoms]
         node.targets = [target for target in node.targets if not self._holds_places(target)]
         for target in node.targets:
@@ -126,9 +124,7 @@ class Forgetting(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         match node.test:
-            case ast.Compare(left=ast.Attribute(attr="key" | "first")) if (
-                self.names
-            ):  # whether places are the last ones
+            case ast.Compare(left=ast.Attribute(attr="key" | "first")) if self.names:  # are places the last ones?
                 return None
         return self.generic_visit(node)
 

@@ -13,8 +13,8 @@ from kcl.call_stack import with_room
 from kcl.evaluator import deep_threads
 
 _ACROSS = """
-import resource, sys
-from {place} import with_room
+import resource
+from kcl.call_stack import with_room
 
 def below(depth):
     return sum(map(leaf, range(20_000))) if not depth else below(depth - 1)
@@ -49,8 +49,7 @@ def test_it_answers_and_raises_as_before() -> None:
 @pytest.mark.skipif(sys.platform != "linux" or sys.implementation.name != "cpython", reason="of CPython on Linux")
 def test_a_loop_does_not_map_memory_with_each_call() -> None:
     """At some depth of 200 a loop of 20,000 calls runs across the end of a chunk, and not with room."""
-    script = _ACROSS.format(place=with_room.__module__)
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([sys.executable, "-c", _ACROSS], capture_output=True, text=True, check=True).stdout
     without, with_ = map(int, said.split())
     assert with_ < 1_000, (without, with_)
 

@@ -7,7 +7,6 @@ failure the last keys that were pressed.
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import random
@@ -48,7 +47,8 @@ SEED = int(os.environ.get("KONFIG_WORKBENCH_MONKEY_SEED", "1"))
 MANY = 1_000
 """From so many keys on, every screen there is has to be among those that were come to."""
 LONGEST_SECONDS = 1.0
-"""So much of the processor may one thing take on the loop that draws; held by the long form, as machines differ."""
+"""So much of the processor may one thing take on the loop that draws. The long form holds it: in the suite a search for
+garbage of other tests takes longer."""
 SETTLING_SECONDS = 30.0
 HUNG_SECONDS = 300.0
 """Of the clock, which other programs spend as well."""
@@ -114,11 +114,7 @@ class Watch:
 
 @contextmanager
 def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    """Measures every callback of the loop in processor time of its thread, and notes each `Bug` that is said.
-
-    What other tests left is not the business of a collection of garbage while it measures: in a whole run of the suite
-    one such collection takes longer than all else that a key does.
-    """
+    """Measures every callback of the loop in processor time of its thread, and notes each `Bug` that is said."""
     watch, thread = Watch(), time.thread_time
     run, told = asyncio.Handle._run, errors.Bug.__init__
 
@@ -135,12 +131,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     with monkeypatch.context() as patch:
         patch.setattr(asyncio.Handle, "_run", measured)
         patch.setattr(errors.Bug, "__init__", noted)
-        gc.collect()
-        gc.freeze()
-        try:
-            yield watch
-        finally:
-            gc.unfreeze()
+        yield watch
 
 
 class Monkey:

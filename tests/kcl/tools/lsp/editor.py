@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 ROOT = Path(__file__).parents[4]
 WAIT_SECONDS = 30
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Editor:
@@ -167,7 +167,7 @@ class Editor:
         peak = next(each for each in status.read_text().splitlines() if each.startswith("VmHWM"))
         return int(peak.split()[1]) // 1000
 
-    def once(self, ask: Callable[[], T], is_it: Callable[[T], bool]) -> T:
+    def once(self, ask: Callable[[], _T], is_it: Callable[[_T], bool]) -> _T:
         """The first answer that is what is waited for; asks again whenever the server has more to tell."""
         while True:
             seen = self.refreshes  # before asking: it may be said before the answer comes
