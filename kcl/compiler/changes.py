@@ -84,9 +84,8 @@ class _Changes(Writer):
             source.line("instance.sites = places = left.sites")
             for name in self._taken:
                 if name in self._read_names():
-                    source.line(
-                        f"{self._value(name)} = instance[{name!r}]; {self._sites(name)} = instance.sites_of({name!r})"
-                    )
+                    found = f"places.get({name!r}, ()) if places else ()"
+                    source.line(f"{self._value(name)} = instance[{name!r}]; {self._sites(name)} = {found}")
                     self._lead(name)
             for level in self.layout.levels:
                 source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")

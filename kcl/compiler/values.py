@@ -29,7 +29,8 @@ def replacement(
     value = config[name]
     if type_ is not None:
         value = pack(type_, value, origin)
-    return value, joined_sites(config.sites_of(name), sites)
+    own = config.sites.get(name, ()) if config.sites and not config.holder else config.sites_of(name)
+    return value, joined_sites(own, sites) if own and sites else own or sites
 
 
 def given(
@@ -42,7 +43,7 @@ def given(
     runtime: Runtime,
 ) -> tuple[Value, Sites]:
     """An attribute's default, already of its type, with the configuration merged over it."""
-    own = config.sites_of(name)
+    own = config.sites.get(name, ()) if config.sites and not config.holder else config.sites_of(name)
     value = config[name]
     if type(value) in _SCALARS and config.operator(name) != INSERT and config.index(name) is None:
         if type_ is None or type_.accepts(value):
@@ -193,7 +194,8 @@ def configured_default(
         and config.indexes is None
         and (type_ is None or type_.accepts(value))
     ):
-        return value, joined_sites(config.sites_of(name), sites)
+        own = config.sites.get(name, ()) if config.sites and not config.holder else config.sites_of(name)
+        return value, joined_sites(own, sites) if own and sites else own or sites
     if replaced(config, name):
         return replacement(config, name, type_, sites, origin)
     return given(config, name, default, sites, type_, origin, runtime)

@@ -230,7 +230,8 @@ def _changed_instance(left: SchemaInstance, right: KDict, rules: int, origin: Sp
     keys = dict.fromkeys((*left.config_keys, *right))
     config = KDict({key: left[key] for key in keys if key in left})
     if left.sites:
-        config.sites = dict(left.sites)
+        sites = left.sites
+        config.sites = {key: sites[key] for key in config if key in sites}
     _merge_all(config, right, rules, origin)
     return left.schema.rebuild_changed(left, right, _overriding(config, keys), origin or left.origin)
 
@@ -288,7 +289,7 @@ def _merge_all(target: KDict, delta: KDict, rules: int, origin: Span | None) -> 
             _merge_entry(target, key, value, operator, index, sites, rules, origin)
         return
     for key, value in delta.items():  # as above, without the calls that this takes
-        sites = delta.sites_of(key)
+        sites = delta.sites.get(key, ()) if delta.sites and not delta.holder else delta.sites_of(key)
         if key in target:
             _merge_value(target, key, value, sites, rules, origin)
             continue
@@ -346,7 +347,8 @@ def _merge_value(target: KDict, key: str, value: Value, sites: Sites, rules: int
         conflict.path.append(key)
         raise
     if value is not None and value is not UNDEFINED:
-        _record(target, key, joined_sites(sites, target.sites_of(key)))
+        before = target.sites.get(key, ()) if target.sites and not target.holder else target.sites_of(key)
+        _record(target, key, joined_sites(sites, before) if sites and before else sites or before)
 
 
 def _merge_item(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -146,11 +147,13 @@ def _measured(group: Group, chosen: Sequence[Variant], rounds: int) -> list[list
         each.ours()  # what is only done once is not what is measured
     group.peer()
     pairs: list[list[tuple[float, float]]] = [[] for _ in chosen]
+    order = deque(range(len(chosen)))
     for _ in range(rounds):
-        mine = [seconds(each.ours) for each in chosen]
+        mine = {number: seconds(chosen[number].ours) for number in order}
         theirs = seconds(group.peer)
-        for kept, one in zip(pairs, mine, strict=True):
-            kept.append((one, theirs))
+        for number, one in mine.items():
+            pairs[number].append((one, theirs))
+        order.rotate(-1)  # who comes after the peer finds caches of the processor that are the peer's
     return pairs
 
 

@@ -130,7 +130,9 @@ class Forgetting(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         match node.body:
-            case ast.Attribute(attr="joined"):
+            case ast.Attribute(attr="joined") | ast.Call(func=ast.Name(id="joined_sites")):
+                return _nowhere()
+            case ast.Call(func=ast.Attribute(value=owner, attr="get")) if self._holds_places(owner):
                 return _nowhere()
         return self.generic_visit(node)
 

@@ -402,10 +402,16 @@ def _as_document(resource: Resource) -> dict[str, Any]:
     return {key: value for key, value in document.items() if value or key == "attributes"}
 
 
+_CONTAINERS: Final = (dict, list)
+
+
 def _without_empty_lists(value: Any) -> Any:
     if isinstance(value, Mapping):
-        kept = ((key, each) for key, each in value.items() if each != [])
-        return {key: each if isinstance(each, str) else _without_empty_lists(each) for key, each in kept}
+        return {
+            key: _without_empty_lists(each) if isinstance(each, _CONTAINERS) else each
+            for key, each in value.items()
+            if each != []
+        }
     if isinstance(value, list):
-        return [each if isinstance(each, str) else _without_empty_lists(each) for each in value]
+        return [_without_empty_lists(each) if isinstance(each, _CONTAINERS) else each for each in value]
     return value
