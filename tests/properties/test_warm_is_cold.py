@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,8 @@ def test_two_processes_write_while_two_compile(tmp_path: Path) -> None:
         started = [subprocess.Popen(each) for each in (*writers, compiler)]
         while any(each.poll() is None for each in started):
             for face in (run, *others):
-                face.warm(stack)
+                with suppress(api.SourceChanged):  # between a result and a look at its texts: it says so
+                    face.warm(stack)
         assert [each.returncode for each in started] == [0, 0, 0]
         for face in (run, *others):
             told = difference(face.warm(stack), face.cold(stack))
