@@ -211,7 +211,7 @@ def _code(file: File, place: Assigning, merged: Merged | None, files: list[File]
     def compile_() -> Evaluate:
         unit = Unit()
         scope = GlobalScope(context, unit)
-        right_side = None if merged is None else _merged_expression(merged, scope, contexts)
+        right_side = None if merged is None else partial(_merged_expression, merged, scope, contexts)
         parts = [] if merged is None else [all_meanings[index][id(statement)] for index, statement in merged.parts]
         # What stands inside of an `if` has none of its own; closures that stay have their own in any case.
         own = meanings.get(id(place.statement)) or object()

@@ -8,7 +8,7 @@ from typing import Final
 from kcl.evaluator.attributes import load_path
 from kcl.evaluator.environments import NOT_ASSIGNED, UNSET, Environment, Evaluate, Tracked
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
-from kcl.evaluator.lexical import GlobalScope, Scope
+from kcl.evaluator.lexical import GlobalScope, Scope, Unit
 from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.operations import truthy, with_path
 from kcl.evaluator.runtime import TRIED, CodeKind, Runtime, is_literal
@@ -142,12 +142,12 @@ def lower_assignment(
     scope: Scope,
     owner: Callable[[Environment], LazyScope],
     finish: Finish,
-    right_side: Evaluate | None = None,
+    right_side: Callable[[], Evaluate] | None = None,
     meaning: tuple[object, ...] = (),
 ) -> Evaluate:
     """Code for an assignment, augmented assignment or unification of one variable of a lazy scope.
 
-    `right_side` is the code for the value where it is not simply what stands in the statement. `meaning` are objects
+    `right_side` makes the code for the value where it is not simply what stands in the statement. `meaning` are objects
     that stand for the text, the places and the names of all that it comes from, see `reuse`; none where none do.
     """
     statement, target = assigning.statement, assigning.target
@@ -158,14 +158,16 @@ def lower_assignment(
     name = assigning.name
     path = lower_path(target, scope)
     site = module.site(target, SiteKind.LITERAL, statement.value)
-    evaluate = _value(statement, scope, site) if right_side is None else _with_site(right_side, site)
+
+    def lowered() -> Tracked:
+        return _value(statement, scope, site) if right_side is None else _with_site(right_side(), site)
+
     type_: RuntimeType | None = None
     several = False
     if isinstance(statement, ast.Assign):
         type_ = None if statement.type is None else lower_type(statement.type, module)
         several = len(statement.targets) > 1  # whose value has the place of the target that is read first
-    if meaning and not several:
-        evaluate = _as_part(meaning, runtime, evaluate)
+    evaluate = _as_part(meaning, runtime, _when_run(lowered, scope.unit)) if meaning and not several else lowered()
     span = where.span
 
     def right(environment: Environment, variables: LazyScope) -> tuple[Value, Sites]:
@@ -207,6 +209,20 @@ def lower_assignment(
         present = load_path(runtime, whole, target.path, steps)
         changed = augmented(node.op, present, value, where)
         return with_path(whole, steps, changed, sites, span), joined_sites(sites, before)
+
+    return run
+
+
+def _when_run(lowered: Callable[[], Tracked], unit: Unit) -> Tracked:
+    """Code that is made when it runs for the first time: a part that stays as it was needs none."""
+    code: Tracked | None = None
+
+    def run(environment: Environment) -> tuple[Value, Sites]:
+        nonlocal code
+        if code is None:
+            code = lowered()
+            environment.extend([UNSET] * (unit.size - len(environment)))
+        return code(environment)
 
     return run
 
