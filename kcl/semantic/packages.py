@@ -41,17 +41,19 @@ from kcl.semantic.statement_cache import (
     Surroundings,
     Texts,
     Walk,
+    after_literal,
     effect,
     has_same_outcome,
     is_cached,
     is_value_changed,
+    literals_in,
     repeat,
     surroundings,
     texts_of,
     words,
 )
 from kcl.semantic.statements import mutable_note
-from kcl.semantic.types import ANY, FunctionType, SchemaInfo, SchemaType, Type, is_upper_bound
+from kcl.semantic.types import ANY, INT, STR, FunctionType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
 
 
@@ -155,8 +157,12 @@ class Checker(Schemas):
             if before is None or not is_value_changed(last.parts_of(*at), parts):
                 return False
             module, body = now.bodies[at[0]]
-            self._open(module)
-            done = self._alone(body[at[1]], parts, before.before, last.scope)
+            literals = after_literal(before.literals, last.parts_of(*at), parts)
+            if literals is not None:
+                done: Effect | None = replace(before, literals=literals)
+            else:
+                self._open(module)
+                done = self._alone(body[at[1]], parts, before.before, last.scope)
             if done is None or not has_same_outcome(before, done):
                 return False
             now = replace(now, effects={**last.effects, at: done})
@@ -183,7 +189,34 @@ class Checker(Schemas):
         self.modules.update(around.modules)
         bindings, size = dict(scope.names), len(scope.names)
         self.statement(statement)
-        return None if self.findings else effect(around, bindings, scope, size, self.declared)
+        found = list(self._plain_values(statement, parts[-1][0]))
+        done = None if self.findings else effect(around, bindings, scope, size, self.declared)
+        return None if done is None else replace(done, literals=literals_in(parts, found))
+
+    def _plain_values(self, statement: ast.Stmt, module: Module) -> Iterator[tuple[str, str, int, int]]:
+        """The literals that a statement gives to attributes of a schema which take any number, or any text.
+
+        Yields the attribute, and the path and place of the literal.
+        """
+        match statement:
+            case ast.Assign(value=ast.SchemaExpr(config=ast.Config(items=items)) as made):
+                pass
+            case ast.Unification(value=ast.SchemaExpr(config=ast.Config(items=items)) as made):
+                pass
+            case _:
+                return
+        schema = self.instantiated(made)
+        if not isinstance(schema, SchemaType):
+            return
+        for item in items:
+            match item:
+                case ast.Entry(key=ast.Name(id=name), index=None, value=ast.Int() | ast.Str() as literal):
+                    attribute = schema.info.attribute(name)
+                    if attribute is not None and (attribute.type is INT or attribute.type is STR):
+                        path = self._placed.get(id(item), module).source.path
+                        yield name, path, literal.start, literal.end
+                case _:
+                    pass
 
     def _statement(
         self, statement: ast.Stmt, key: int | Texts, modules: Iterable[Module], cached: CheckedStatements

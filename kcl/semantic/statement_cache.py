@@ -4,11 +4,15 @@ A main package consists of files that somebody is editing and of others, often l
 of checking a statement depends on the names it mentions: on the types they have before it. While those are the same, so
 are the types they have after it. A statement with an error is not cached, and neither is one that is checked for the
 first time, since most of those are never checked again.
+
+Most edits replace one number or text by another, as the value of an attribute of a schema that takes any number or any
+text. Of such a literal the check finds out its kind and nothing else (`Effect.literals`), so it is not repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from kcl.diagnostics import Span
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from kcl.loader.program import Module
 
 K = TypeVar("K")
+Literal: TypeAlias = tuple[int, int, int]
+"""One in a statement: the number of the part it is in, and where it begins and ends in the text of that."""
 Texts: TypeAlias = tuple[tuple[str, str], ...]
 """What a statement is made of: of each part the path of its file, and its text."""
 Part: TypeAlias = "tuple[Module, ast.Stmt]"
@@ -66,6 +72,8 @@ class Effect:
     before: Surroundings
     types: Mapping[str, Type]
     declared: Mapping[str, Span]
+    literals: tuple[Literal, ...] = ()
+    """Those in whose place any other of the kind does the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,73 @@ def _head(module: Module, statement: ast.Assign | ast.Unification) -> tuple[str,
     return module.source.path, module.source.text[statement.start : end]
 
 
+def literals_in(parts: Parts, found: Iterable[tuple[str, str, int, int]]) -> tuple[Literal, ...]:
+    """Those of the literals that nothing else in a statement depends on, which is made of these parts.
+
+    `found` are values of attributes: the attribute, the path of the file, start and end. Who mentions the attribute may
+    mean its value, so its name may not be anywhere but before the values that it is given.
+    """
+    texts = [text for _, text in texts_of(parts)]
+    kept: list[Literal] = []
+    for name, path, start, end in found:
+        if sum(text.count(name) for text in texts) != sum(_times_given(part, name) for _, part in parts):
+            continue
+        for number, (module, part) in enumerate(parts):
+            if module.source.path == path and part.start <= start and end <= part.end:
+                if _kind(texts[number][start - part.start : end - part.start]):
+                    kept.append((number, start - part.start, end - part.start))
+                break
+    return tuple(kept)
+
+
+def _times_given(part: ast.Stmt, name: str) -> int:
+    match part:
+        case ast.Assign(value=ast.SchemaExpr(config=ast.Config(items=items))):
+            pass
+        case ast.Unification(value=ast.SchemaExpr(config=ast.Config(items=items))):
+            pass
+        case _:
+            return 0
+    return sum(isinstance(each, ast.Entry) and isinstance(each.key, ast.Name) and each.key.id == name for each in items)
+
+
+def _kind(text: str) -> str | None:
+    """Of a literal that could not be mistaken for anything else; None of any other."""
+    found = _PLAIN.fullmatch(text)
+    return None if found is None else found.lastgroup
+
+
+_PLAIN: Final = re.compile(r'(?P<number>0|[1-9][0-9]{0,14})|(?P<text>"[^"\\$\n]*"(?!"))')
+
+
+def after_literal(literals: tuple[Literal, ...], before: Parts, after: Parts) -> tuple[Literal, ...] | None:
+    """The literals of a statement, now that one of them was replaced by another of its kind; None for other edits."""
+    changed = -1
+    for number, (mine, theirs) in enumerate(zip(texts_of(before), texts_of(after), strict=True)):
+        if mine == theirs:
+            continue
+        if changed >= 0:
+            return None
+        changed, was, now = number, mine[1], theirs[1]
+    if changed < 0:
+        return None
+    longer = len(now) - len(was)
+    for number, start, end in literals:
+        if (
+            number == changed
+            and end + longer > start
+            and was[:start] == now[:start]
+            and was[end:] == now[end + longer :]
+            and _kind(was[start:end]) == _kind(now[start : end + longer]) is not None
+        ):
+            return tuple(
+                (each, first + (longer if moves else 0), last + (longer if moves or first == start else 0))
+                for each, first, last in literals
+                for moves in (each == changed and first > start,)
+            )
+    return None
+
+
 def has_same_outcome(before: Effect, after: Effect) -> bool:
     """Whether what comes after a statement finds the same, wherever it is written."""
     return _all_alike(before.types, after.types) and before.declared.keys() == after.declared.keys()
@@ -176,19 +251,16 @@ def is_cached(statement: ast.Stmt) -> bool:
 
 def words(node: object) -> frozenset[str]:
     """Every name in a statement, and every other text in it."""
-    return frozenset(_words(node))
-
-
-def _words(node: object) -> Iterator[str]:
+    found: set[str] = set()
     pending = [node]
-    while pending:
-        each = pending.pop()
+    for each in pending:  # which grows meanwhile
         if isinstance(each, str):
-            yield each
+            found.add(each)
         elif isinstance(each, (list, tuple)):
-            pending.extend(each)
+            pending += each
         elif isinstance(each, ast.Node):
             pending += [getattr(each, name) for name in _parts(type(each))]
+    return frozenset(found)
 
 
 def _parts(kind: type[ast.Node]) -> tuple[str, ...]:
