@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kcl.cache.store import Store, folder_for
 from kcl.caches import ParseCache
-from kcl.call_stack import with_room
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, Hint, KclError, Severity, Span, error, render
@@ -28,6 +27,7 @@ from kcl.emit import yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.coverage import Coverage
+from kcl.evaluator.deep_threads import in_deep_thread
 from kcl.evaluator.dialect import KCL, KCL_0_12, KONFIG_2023, PRESETS, Dialect, dialect_of
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.observing import Observation
@@ -146,6 +146,7 @@ __all__ = [
     "expression_text",
     "finding",
     "folder_for",
+    "in_deep_thread",
     "literals_at",
     "literals_named",
     "load_settings",
@@ -215,7 +216,6 @@ def names_entries(folder: str | Path, file_system: FileSystem | None = None) -> 
         return True
 
 
-@with_room
 def run(
     files: Sequence[str] = (),
     *,
@@ -277,6 +277,19 @@ def run(
         limits=limits,
         variables=variables,
     )
+    return in_deep_thread(lambda: _answered(request, file_system, access, plugins, cache, observation))
+
+
+def _answered(
+    request: RunRequest,
+    file_system: FileSystem | None,
+    access: Callable[[Access], Access] | None,
+    plugins: PluginFinder | None,
+    cache: ParseCache | None,
+    observation: Observation | None,
+) -> RunResult:
+    """The result of an earlier run of the same, if a store has it, or that of this one."""
+    variables = request.variables
     read_from = file_system or (OsFileSystem() if cache is None else OsFileSystem(cache.clock))
     bounds = bounds_of(read_from)
     if bounds is not None:

@@ -88,6 +88,12 @@ def compiled_with_variables(
 def _compiled(
     stack: Stack, inputs: CompileInputs, cache: ParseCache | None, plugins: PluginFinder | None, before: int
 ) -> tuple[CompiledStack, api.RunResult]:
+    return api.in_deep_thread(lambda: _compiled_here(stack, inputs, cache, plugins, before))
+
+
+def _compiled_here(
+    stack: Stack, inputs: CompileInputs, cache: ParseCache | None, plugins: PluginFinder | None, before: int
+) -> tuple[CompiledStack, api.RunResult]:
     """`before` is how many documents come before those of the Spec: one, where variables were asked for."""
     started = perf_counter()
     program = program_of(stack, inputs, now if cache is None else cache.clock)
