@@ -15,6 +15,8 @@ _MANY_OBJECTS: Final = 700
 edit: of a small stack for one part in twenty, and nothing is found, since results hold themselves in no circle."""
 _ROOM: Final = 1_000_000
 """Blocks of memory that may come to be in use, garbage or not, before everything is searched after all."""
+_EVERY: Final = 8
+"""Runs like edits after which blocks are counted: that goes through all memory, to which caches are of no use then."""
 
 
 @contextmanager
@@ -46,18 +48,25 @@ def paused_for_run(count: Callable[[], int]) -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if count() - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS:
+            is_large = count() - before >= _MANY
+            if is_large or gc.get_count()[0] >= _MANY_OBJECTS:
                 _count_as_old()
-                _search_if_grown()
+                _search_if_grown(_EVERY if is_large else 1)
             gc.enable()
 
 
+_runs = 0
+"""Since blocks were counted; a large one is many."""
 _most_blocks = 0
 """In use, before everything is searched again."""
 
 
-def _search_if_grown() -> None:
-    global _most_blocks
+def _search_if_grown(runs: int) -> None:
+    global _runs, _most_blocks
+    _runs += runs
+    if _runs < _EVERY:
+        return
+    _runs = 0
     blocks = sys.getallocatedblocks()
     if blocks <= _most_blocks:
         return

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kcl.diagnostics import Code, KclError, error
 from kcl.memo.inputs import Clock, Leads, Stamp, direct_stamps, now, stamp, stamp_as_it_is, stamp_of, stamps
-from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git
+from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git, is_normal
 from kcl.regular import is_given, open_there, read_given, read_regular
 
 _MANY = 4
@@ -448,7 +448,7 @@ def bounds_of(file_system: FileSystem) -> Bounds | None:
 
 
 def _normal(path: str) -> str:
-    return os.path.abspath(path)  # noqa: PTH100
+    return path if is_normal(path) else os.path.abspath(path)  # noqa: PTH100
 
 
 def _directory_names(paths: Iterable[str]) -> dict[str, set[str]]:
