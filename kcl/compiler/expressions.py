@@ -30,7 +30,7 @@ from kcl.evaluator.runtime import StartOver
 from kcl.evaluator.runtime_types import BasicRuntimeType, InstanceType, RuntimeType
 from kcl.evaluator.sizes import MOST_CHARACTERS
 from kcl.evaluator.union import bit_or
-from kcl.evaluator.value import UNDEFINED, ModuleValue, SchemaInstance
+from kcl.evaluator.value import UNDEFINED, KDict, ModuleValue, SchemaInstance
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast
 
@@ -336,7 +336,9 @@ class Expressions(Containers, Calls):
         value = self.value(node.value, scope)
         sites = NOWHERE
         if tracked:
-            sites = source.assign(f"{source.constant(sites_of)}({value}, {node.name!r})")
+            asked = f"{source.constant(sites_of)}({value}, {node.name!r})"
+            is_own = f"isinstance({value}, {source.constant(KDict)}) and {value}.sites and not {value}.holder"
+            sites = source.assign(f"{value}.sites.get({node.name!r}, ()) if {is_own} else {asked}")
         return self.selected(node, value, scope), sites
 
     def _module_member(self, node: ast.Selector, scope: Scope, tracked: bool) -> tuple[str, str] | None:

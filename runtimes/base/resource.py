@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Self
 
@@ -84,6 +85,7 @@ class TerraformId:
 ResourceId = KubernetesId | TerraformId
 
 
+@lru_cache(maxsize=1 << 12)
 def parse_id(text: str, type_: RuntimeType) -> ResourceId:
     """Parses an id as a Spec writes it; raises `InvalidResourceId` saying which parts are expected."""
     parts = text.split(":")
