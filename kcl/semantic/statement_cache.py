@@ -207,9 +207,12 @@ def after_literal(literals: tuple[Literal, ...], before: Parts, after: Parts) ->
             and _kind(was[start:end]) == _kind(now[start : end + longer]) is not None
         ):
             return tuple(
-                (each, first + (longer if moves else 0), last + (longer if moves or first == start else 0))
-                for each, first, last in literals
-                for moves in (each == changed and first > start,)
+                (
+                    part,
+                    first + longer * (part == changed and first > start),
+                    last + longer * (part == changed and last > start),
+                )
+                for part, first, last in literals
             )
     return None
 

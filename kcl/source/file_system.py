@@ -448,7 +448,7 @@ def bounds_of(file_system: FileSystem) -> Bounds | None:
 
 
 def _normal(path: str) -> str:
-    return path if is_normal(path) else os.path.abspath(path)  # noqa: PTH100
+    return path if is_normal(path) and os.sep == "/" else os.path.abspath(path)  # noqa: PTH100
 
 
 def _directory_names(paths: Iterable[str]) -> dict[str, set[str]]:

@@ -122,6 +122,17 @@ def test_values_of_attributes_that_take_any_number_or_text_are(session: Session)
     assert session.literals() == {"0", '"the shop"'}
 
 
+def test_in_another_file_one_at_the_same_place_stays_where_it_is() -> None:
+    session = Session()
+    base = 'import model\n\nweb: model.Server {\n    title = "web"\n}\n'
+    own = "import model\n\nweb: model.Server {\n    twice = 80\n}\n"
+    for number in (80, 7, 8, 12345):
+        assert session.found(own.replace("80", str(number)), base) == []
+    assert session.literals() == {"12345", '"web"'}
+    assert not session.is_checked(own.replace("80", "12345"), base.replace('"web"', '"w"'))
+    assert session.literals() == {"12345", '"w"'}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
