@@ -27,6 +27,8 @@ _SPARE_BYTES: Final = 48 << 20
 """Of address space beyond the limit: the stack of an evaluation takes 64 MB of it and hardly any memory, what is mapped
 from files takes memory and is not counted."""
 
+_STACK_BYTES: Final = 64 << 20
+"""That stack, which is there between evaluations as well; what of it was ever used is memory that is held."""
 
 _RESERVED_BYTES: Final = 1 << 20
 _RESERVE: Final[list[bytearray]] = []
@@ -129,7 +131,7 @@ def resident_bytes() -> int:
 
 def is_crowded(allowance: Allowance) -> bool:
     """Whether what this process keeps would count too much against what it evaluates next."""
-    return max(resident_bytes(), _data_bytes()) > allowance.max_memory_bytes // 2
+    return max(resident_bytes(), _data_bytes() - _STACK_BYTES) > allowance.max_memory_bytes // 2
 
 
 def _data_bytes() -> int:

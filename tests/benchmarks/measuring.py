@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kcl.api import in_deep_thread
+
 Work = Callable[[], object]
 ROUNDS = 7
 """Of what takes long; what takes a moment gets more."""
@@ -126,9 +128,16 @@ class Result:
 
 
 def measure(planned: Planned, only: str = "", rounds: int | None = None) -> list[Result]:
-    """Measures those rows whose name holds `only`; prepares nothing when there are none."""
+    """Measures those rows whose name holds `only`; prepares nothing when there are none.
+
+    All of it, the peer included, in the thread with the deep stack, as in processes that evaluate for a session.
+    """
     if not any(only in name for name in planned.names):
         return []
+    return in_deep_thread(lambda: _measure(planned, only, rounds))
+
+
+def _measure(planned: Planned, only: str, rounds: int | None) -> list[Result]:
     group = planned.make()
     chosen = [pair for pair in zip(planned.names, group.variants, strict=True) if only in pair[0]]
     try:

@@ -50,8 +50,15 @@ def main() -> None:
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked, requests), name="wb-requests", daemon=True).start()
     importlib.import_module(_LANGUAGE)  # while who will ask makes itself ready
-    watchdog = Watchdog(answers.last, _where)
     gc.set_threshold(200_000, 50, 50)
+    from kcl.api import in_deep_thread
+
+    # All is done where evaluation is: handed from thread to thread, it would be from core to core, each time with cold
+    # caches.
+    in_deep_thread(lambda: _answer(requests, answers, Watchdog(answers.last, _where)))
+
+
+def _answer(requests: queue.SimpleQueue[bytes], answers: _Answers, watchdog: Watchdog) -> None:
     environment = b""
     has_begun = False
     while True:
