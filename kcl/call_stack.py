@@ -23,6 +23,10 @@ _WORDS: Final = 1 << 15
 that no frame has used takes none."""
 
 
+DEEP_STACK_BYTES: Final = 64 * 1024 * 1024
+"""Of a thread in which a program is evaluated, whose calls may be nested deeply."""
+
+
 def with_room(function: _F) -> _F:
     """Gives a function so large a frame, each time it is called."""
     code = function.__code__

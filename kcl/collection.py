@@ -16,7 +16,7 @@ edit: of a small stack for one part in twenty, and nothing is found, since resul
 _ROOM: Final = 1_000_000
 """Blocks of memory that may come to be in use, garbage or not, before everything is searched after all."""
 _EVERY: Final = 8
-"""Runs like edits after which blocks are counted: that goes through all memory, to which caches are of no use then."""
+"""Edits after which blocks are counted: that goes through all memory, and leaves little in the processor's caches."""
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from kcl.bounded.allowance import Allowance, put_in_force
+from kcl.call_stack import DEEP_STACK_BYTES
 
 GRACE_SECONDS: Final = 1.0
 """After the deadline, until the process is ended from outside or by the system."""
@@ -26,9 +27,6 @@ follow each other closely would take more of their time."""
 _SPARE_BYTES: Final = 48 << 20
 """Of address space beyond the limit: the stack of an evaluation takes 64 MB of it and hardly any memory, what is mapped
 from files takes memory and is not counted."""
-
-_STACK_BYTES: Final = 64 << 20
-"""That stack, which is there between evaluations as well; what of it was ever used is memory that is held."""
 
 _RESERVED_BYTES: Final = 1 << 20
 _RESERVE: Final[list[bytearray]] = []
@@ -130,8 +128,11 @@ def resident_bytes() -> int:
 
 
 def is_crowded(allowance: Allowance) -> bool:
-    """Whether what this process keeps would count too much against what it evaluates next."""
-    return max(resident_bytes(), _data_bytes() - _STACK_BYTES) > allowance.max_memory_bytes // 2
+    """Whether what this process keeps would count too much against what it evaluates next.
+
+    The stack of the thread that evaluates stays; what was ever used of it is memory that is held.
+    """
+    return max(resident_bytes(), _data_bytes() - DEEP_STACK_BYTES) > allowance.max_memory_bytes // 2
 
 
 def _data_bytes() -> int:

@@ -13,13 +13,12 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Final, TypeVar
 
-from kcl.call_stack import with_room
+from kcl.call_stack import DEEP_STACK_BYTES, with_room
 
 _T = TypeVar("_T")
 
 EVALUATION_THREAD: Final = "kcl-evaluation"
 """The name of all of them: who asks where a program is looks at these first."""
-_STACK_BYTES: Final = 64 * 1024 * 1024
 _SHORT_SECONDS: Final = 0.05
 
 _Work = Callable[[], None]
@@ -73,7 +72,7 @@ def _start(work: _Work) -> None:
     inbox: SimpleQueue[_Work] = SimpleQueue()
     inbox.put(work)
     with _starting:
-        before = threading.stack_size(_STACK_BYTES)
+        before = threading.stack_size(DEEP_STACK_BYTES)
         try:
             threading.Thread(target=_serve, args=(inbox,), name=EVALUATION_THREAD, daemon=True).start()
         finally:

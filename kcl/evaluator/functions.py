@@ -97,12 +97,10 @@ class Lambda:
             if self._plain is not None:
                 return self._plain(args, kwargs, where)
         elif code.body is None:
-            generated = code.generated if code.called == TRIED else code.generated_by(runtime.compiling)
+            generated = code.generated_by(runtime.compiling)
             if generated is not None and not self._captured and not generated.scope.captures:
                 code = generated
-        parameters = code.parameters
-        if kwargs or len(args) != parameters.count:
-            parameters.check_call("lambda", args, kwargs, where)
+        code.parameters.check_call("lambda", args, kwargs, where)
         environment = code.scope.unit.environment(self._frame)
         for slot, captured in self._captured:
             environment[slot] = captured
@@ -111,7 +109,7 @@ class Lambda:
         runtime.module = code.module
         value: Value = UNDEFINED
         try:
-            parameters.bind(environment, args, kwargs, where)
+            code.parameters.bind(environment, args, kwargs, where)
             if code.body is not None:
                 value = code.body(environment)
             else:

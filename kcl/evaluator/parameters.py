@@ -9,11 +9,11 @@ from kcl.evaluator.environments import Environment, Tracked
 from kcl.evaluator.lexical import Scope, Variable
 from kcl.evaluator.lowering import lower_value
 from kcl.evaluator.runtime import Where
-from kcl.evaluator.runtime_types import InstanceType, RuntimeType, pack, pack_whole
+from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.sites import SiteKind
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites
-from kcl.evaluator.value import SchemaInstance, Sites, Value
+from kcl.evaluator.value import Sites, Value
 from kcl.records import dataclass
 from kcl.syntax import ast
 
@@ -48,11 +48,10 @@ class Arguments(list[Value]):
 class Parameters:
     """The parameters of one callable, in order."""
 
-    __slots__ = ("_items", "_missing_is_none", "count")
+    __slots__ = ("_items", "_missing_is_none")
 
     def __init__(self, items: Sequence[Parameter], missing_is_none: bool) -> None:
         self._items = items
-        self.count = len(items)
         self._missing_is_none = missing_is_none
 
     @property
@@ -123,13 +122,8 @@ class Parameters:
                 # The entries of a container keep theirs; that it is handed over says nothing of them.
                 scalar = isinstance(args, Arguments) and not isinstance(value, (list, dict))
                 environment[item.variable.sites_slot] = args.sites(key) if scalar else ()  # type: ignore[attr-defined]
-            type_ = item.type
-            if (
-                type_ is not None
-                and not (type(value) is SchemaInstance and type(type_) is InstanceType and value.schema is type_.found)
-                and (type_.converts or not type_.accepts(value))
-            ):
-                value = pack_whole(type_, value, None if where is None else where.span)
+            if item.type is not None and (item.type.converts or not item.type.accepts(value)):
+                value = pack_whole(item.type, value, None if where is None else where.span)
             environment[item.slot] = value
 
 

@@ -346,9 +346,8 @@ class InstanceType:
             return True
         if not isinstance(value, SchemaInstance):
             return False
-        schema = self.found or self.schema
         # An instance of an unrelated schema passes if it has what this one asks for and nothing else.
-        return schema in value.schema.lineage or not schema.misfits(value, self._text)
+        return self.schema.is_base_of(value.schema) or not self.schema.misfits(value, self._text)
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance) or not self.schema.fits(value):

@@ -47,6 +47,7 @@ from kcl.semantic.statement_cache import (
     is_cached,
     is_value_changed,
     literals_in,
+    named_entries,
     repeat,
     surroundings,
     texts_of,
@@ -198,25 +199,18 @@ class Checker(Schemas):
 
         Yields the attribute, and the path and place of the literal.
         """
-        match statement:
-            case ast.Assign(value=ast.SchemaExpr(config=ast.Config(items=items)) as made):
-                pass
-            case ast.Unification(value=ast.SchemaExpr(config=ast.Config(items=items)) as made):
-                pass
-            case _:
-                return
-        schema = self.instantiated(made)
+        literals = [each for each in named_entries(statement) if isinstance(each[1].value, ast.Int | ast.Str)]
+        if not literals:
+            return
+        assert isinstance(statement, ast.Assign | ast.Unification)
+        schema = self.instantiated(schema_expression(statement))
         if not isinstance(schema, SchemaType):
             return
-        for item in items:
-            match item:
-                case ast.Entry(key=ast.Name(id=name), index=None, value=ast.Int() | ast.Str() as literal):
-                    attribute = schema.info.attribute(name)
-                    if attribute is not None and (attribute.type is INT or attribute.type is STR):
-                        path = self._placed.get(id(item), module).source.path
-                        yield name, path, literal.start, literal.end
-                case _:
-                    pass
+        for name, entry in literals:
+            attribute = schema.info.attribute(name)
+            if attribute is not None and (attribute.type is INT or attribute.type is STR):
+                path = self._placed.get(id(entry), module).source.path
+                yield name, path, entry.value.start, entry.value.end
 
     def _statement(
         self, statement: ast.Stmt, key: int | Texts, modules: Iterable[Module], cached: CheckedStatements

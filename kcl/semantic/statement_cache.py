@@ -156,7 +156,9 @@ def literals_in(parts: Parts, found: Iterable[tuple[str, str, int, int]]) -> tup
     texts = [text for _, text in texts_of(parts)]
     kept: list[Literal] = []
     for name, path, start, end in found:
-        if sum(text.count(name) for text in texts) != sum(_times_given(part, name) for _, part in parts):
+        if sum(text.count(name) for text in texts) != sum(
+            each == name for _, part in parts for each, _ in named_entries(part)
+        ):
             continue
         for number, (module, part) in enumerate(parts):
             if module.source.path == path and part.start <= start and end <= part.end:
@@ -166,15 +168,17 @@ def literals_in(parts: Parts, found: Iterable[tuple[str, str, int, int]]) -> tup
     return tuple(kept)
 
 
-def _times_given(part: ast.Stmt, name: str) -> int:
-    match part:
-        case ast.Assign(value=ast.SchemaExpr(config=ast.Config(items=items))):
-            pass
-        case ast.Unification(value=ast.SchemaExpr(config=ast.Config(items=items))):
-            pass
+def named_entries(statement: ast.Stmt) -> list[tuple[str, ast.Entry]]:
+    """The entries of the instance that a statement describes, for whole attributes; none of any other statement."""
+    match statement:
+        case (
+            ast.Assign(value=ast.SchemaExpr(config=ast.Config(items=items)))
+            | ast.Unification(value=ast.SchemaExpr(config=ast.Config(items=items)))
+        ):
+            named = (each for each in items if isinstance(each, ast.Entry) and each.index is None)
+            return [(each.key.id, each) for each in named if isinstance(each.key, ast.Name)]
         case _:
-            return 0
-    return sum(isinstance(each, ast.Entry) and isinstance(each.key, ast.Name) and each.key.id == name for each in items)
+            return []
 
 
 def _kind(text: str) -> str | None:

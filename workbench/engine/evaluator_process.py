@@ -53,8 +53,7 @@ def main() -> None:
     gc.set_threshold(200_000, 50, 50)
     from kcl.api import in_deep_thread
 
-    # All is done where evaluation is: handed from thread to thread, it would be from core to core, each time with cold
-    # caches.
+    # Handed to that thread for each request, work would often go to another core, whose caches have nothing of it.
     in_deep_thread(lambda: _answer(requests, answers, Watchdog(answers.last, _where)))
 
 

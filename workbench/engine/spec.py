@@ -384,14 +384,6 @@ def _linked(resource: Resource, depends_on: Sequence[str], known: Mapping[str, R
 
 def _agree(id_: KubernetesId, attributes: Mapping[str, Any], where: str) -> None:
     """An id that names another object than its attributes would be planned as one and applied as the other."""
-    metadata = attributes.get("metadata")
-    if (
-        isinstance(metadata, Mapping)
-        and metadata.get("name") == id_.name
-        and (metadata.get("namespace") or "") in ("", id_.namespace)
-        and (attributes.get("kind"), attributes.get("apiVersion")) == (id_.kind, id_.api_version)
-    ):
-        return
     own = KubernetesId.of(attributes)
     if (own.api_version, own.kind, own.name) != (id_.api_version, id_.kind, id_.name) or (
         own.namespace and own.namespace != id_.namespace

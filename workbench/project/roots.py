@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
@@ -39,9 +38,4 @@ def find_root(path: Path) -> Path:
 
 def checkout(root: Path) -> Path:
     """Returns the folder that came with the repository: the git checkout that `root` lies in, else `root` itself."""
-    folder, above = str(root), ""
-    while folder != above:  # with each edit: texts take a third of what paths do
-        if os.path.exists(os.path.join(folder, ".git")):  # noqa: PTH110, PTH118
-            return Path(folder)
-        folder, above = os.path.dirname(folder), folder  # noqa: PTH120
-    return root
+    return next((each for each in (root, *root.parents) if (each / ".git").exists()), root)

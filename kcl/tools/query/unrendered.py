@@ -24,8 +24,6 @@ from kcl.syntax.walking import walk
 
 _ASKING: Final = "instances"
 _STREAM: Final = "yaml_stream"
-_TELLING: Final = frozenset((ast.Name, ast.SchemaExpr, ast.Call, ast.Selector))
-"""The kinds of nodes that say something; most are of others, and asked about one by one after each edit."""
 _NO_TREES: Final[Mapping[str, ast.Module]] = MappingProxyType({})
 _MOST_TEXTS: Final = 4096
 """Of which it is known what they say."""
@@ -123,8 +121,6 @@ def _read(module: ast.Module, text: str) -> _Read:
     made_of: set[int] = set()
     """The names of schemas that make an instance, which come after it: they are no variables that are read."""
     for node in walk(module):
-        if type(node) not in _TELLING:
-            continue
         match node:
             case ast.Name(id=name):
                 if id(node) not in made_of:
