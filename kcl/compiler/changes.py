@@ -26,7 +26,7 @@ from kcl.evaluator.layouts import Rebuild
 from kcl.evaluator.schema_lowering import literal_default
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.sites import SiteKind
-from kcl.evaluator.value import UNDEFINED
+from kcl.evaluator.value import UNDEFINED, Sites
 from kcl.syntax import ast
 
 _HEAD = "def rebuild(schema, left, config, origin):"
@@ -109,30 +109,23 @@ class _Changes(Writer):
         if setter.name not in self._changed:
             super()._declaration(setter, statement)
             return
-        source, name = self.source, setter.name  # a union overrides it: the default does not count
+        name = setter.name  # a union overrides it: the default does not count
         own = setter.scope.module.site(statement, SiteKind.DEFAULT, statement.value)
         has_default = statement.value is not None or literal_default(statement) is not None
-        at = self.expressions.sites(own) if has_default else "()"
-        replaced = (
-            f"{source.constant(values.replacement)}(config, {name!r}, {source.constant(setter.type)}, {at}, origin)"
-        )
-        source.line(f"{self._value(name)}, {self._sites(name)} = {replaced}")
+        declared: Sites = own if has_default else ()
+        self._follows(name, "()", declared)
+        self._replacement(setter, self.expressions.sites(declared))
 
     def _instance(self) -> None:
         source = self.source
         computed = [name for name in self.setters if name in self._computed]
         entries = ", ".join(f"{name!r}: {self._value(name)}" for name in computed)
-        sites = ", ".join(f"{name!r}: {self._sites(name)}" for name in computed)
         source.line(f"instance.update({{{entries}}})")
-        whole = f"{{**(left.sites or {{}}), {sites}}}"
-        shared = self.expressions.shared_sites(whole, ["places", *map(self._sites, computed)])
-        source.line(f"instance.sites = {shared}")
         defaults = [name for name in computed if name not in self._changed]
         unset = "".join(f"{self._value(name)} is {source.constant(UNDEFINED)}, " for name in defaults)
-        key = source.assign(f"(left.operators, instance.config_keys, {unset})")
         last = source.constant(values.LastChangedOperators(defaults))
-        source.line(f"if {last}.of != {key}: {last}.settle({key})")
-        source.line(f"instance.operators = {last}.operators")
+        self._give_operators(last, f"(left.operators, keys, {unset})")
+        self._give_sites(computed, last, "places")
 
     def _require(self) -> None:
         held = [f"instance[{name!r}]" for name, setters in self.setters.items() if may_hold_instances(setters)]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from kcl.compiler.values import LastSites
 from kcl.compiler.writing import Writing, names_in, united
-from kcl.evaluator.attributes import sites_of
+from kcl.evaluator.attributes import item_sites, sites_of
 from kcl.evaluator.configurations import OPERATORS, SITE_KINDS, computed_key, lower_entry, lower_list_item
 from kcl.evaluator.environments import UNSET
 from kcl.evaluator.lexical import ConfigScope, LoopScope, Scope, Variable, child, loop_variable
@@ -34,6 +35,8 @@ class Containers(Writing):
         environment = self.environment
         source.line(lambda: self._unset(inner, environment))
         names = [_static_key(item, inner) for item in node.items]
+        if _extends(node.items, names):
+            return self._extension(node.items, inner)
         if None in names or len(set(names)) < len(names):
             result = source.assign(f"{source.constant(KDict)}()")
             self._add_items(node.items, inner, result)
@@ -66,6 +69,42 @@ class Containers(Writing):
         source.line(f"{result}.indexes = None; {result}.holder = ()")
         return self.knows(result, kind)
 
+    def _extension(self, items: Sequence[ast.ConfigItem], scope: Scope) -> str:
+        """An atom for `{**base, key = value}`.
+
+        Mostly the keys are new, and nothing in the base says how it is to be merged: then nothing is. The sites are
+        those of the base and of the entries, mostly the same as the last time.
+        """
+        source = self.source
+        base, *entries = items
+        assert isinstance(base, ast.Unpack)
+        names = [name for name in (_static_key(item, scope) for item in entries) if name is not None]
+        whole = self.value(base.value, scope)
+        result = source.assign(f"{source.constant(KDict)}()")
+        is_new = f"{source.constant(frozenset(names))}.isdisjoint({whole})"
+        is_plain = f"isinstance({whole}, {source.constant(KDict)}) and not ({whole}.operators or {whole}.indexes)"
+        plain = source.assign(f"{is_plain} and not {whole}.holder and {is_new}")
+        source.line(f"if {plain}: {result}.update({whole})")
+        with source.block("else:"):
+            self._merge_all(base, whole, scope, result)
+        all_sites = []
+        operators: dict[str, int] = {}
+        for item, name in zip(entries, names, strict=True):
+            assert isinstance(item, ast.Entry)
+            all_sites.append(self._put(item, name, scope, result, plain))
+            if OPERATORS[item.op]:
+                operators[name] = OPERATORS[item.op]
+        written = ", ".join(f"{name!r}: {sites}" for name, sites in zip(names, all_sites, strict=True))
+        moving = dict.fromkeys(each for each in all_sites if each not in self.fixed)
+        last = source.constant(LastSites())
+        with source.block(f"if {plain}:"):
+            source.line(f"{result}.operators = {source.constant(operators or None)}")
+            key = f"({', '.join([f'{whole}.sites', *moving])},)"
+            with source.block(f"if {last}.key != {key}:"):
+                source.line(f"{last}.key = {key}; {last}.sites = {{**({whole}.sites or {{}}), {written}}}")
+            source.line(f"{result}.sites = {last}.sites")
+        return self.knows(result, ("config", None))
+
     def _add_items(self, items: Sequence[ast.ConfigItem], scope: Scope, target: str) -> None:
         """Lines that add to a configuration one item after the other."""
         source = self.source
@@ -89,8 +128,11 @@ class Containers(Writing):
                         self._add_items(item.orelse, scope, target)
 
     def _unpack(self, item: ast.Unpack, scope: Scope, target: str) -> None:
+        self._merge_all(item, self.value(item.value, scope), scope, target)
+
+    def _merge_all(self, item: ast.Unpack, value: str, scope: Scope, target: str) -> None:
+        """Lines that add the entries of a value to a configuration."""
         source = self.source
-        value = self.value(item.value, scope)
         span = source.constant(scope.module.where(item).span)
         with source.block(f"if {value} is not None and {value} is not {source.constant(UNDEFINED)}:"):
             self.fail_if(f"not isinstance({value}, {source.constant(KDict)})")
@@ -115,7 +157,7 @@ class Containers(Writing):
             return None if slot is None or environment not in self.used else f"{environment}[{slot}] = {what}"
 
         self.source.line(lambda: kept(variable.slot, value))
-        self.source.line(lambda: kept(variable.sites_slot, sites))
+        self.source.line(lambda: kept(variable.sites_slot, self.late(sites) or sites))
 
     def _unset(self, scope: Scope, environment: str) -> str | None:
         """The line that takes the values of an earlier time from the variables of a configuration."""
@@ -125,15 +167,24 @@ class Containers(Writing):
         unset = self.source.constant(UNSET)
         return "; ".join(f"{environment}[{slot}] = {unset}" for slot in slots)
 
-    def _put(self, item: ast.Entry, name: str, scope: Scope, target: str) -> None:
+    def _put(self, item: ast.Entry, name: str, scope: Scope, target: str, plain: str | None = None) -> str:
+        """Lines that add an entry; where `plain` holds, no other has its key. Answers an atom for its own sites."""
         source = self.source
         site = scope.module.site(item.key, SITE_KINDS[item.op], item.value)
         value, sites = self.stored(item.value, scope, site, chooses=True)
         variable = scope.variables.get(name) or scope.declare(name, definite=False)
         span = source.constant(scope.module.where(item).span)
         arguments = f"{target}, {name!r}, {value}, {OPERATORS[item.op]}, None, {sites}, {span}"
-        source.line(f"{source.constant(merge_entry)}({arguments})")
-        self._bind(variable, f"{target}[{name!r}]", f"{target}.sites_of({name!r})")
+        merge, bound = f"{source.constant(merge_entry)}({arguments})", f"{target}.sites_of({name!r})"
+        if plain is None:
+            source.line(merge)
+        else:
+            bound = f"{sites} if {plain} else {bound}"
+            source.line(f"if {plain}: {target}[{name!r}] = {value}")
+            with source.block("else:"):
+                source.line(merge)
+        self._bind(variable, f"{target}[{name!r}]", bound)
+        return sites
 
     def list_(self, node: ast.List, scope: Scope) -> str:
         """An atom for a list."""
@@ -212,6 +263,14 @@ class Containers(Writing):
             raise TooDeep
         variables = [scope.declare(target.id) for target in targets]
         item = source.temporary()
+        last = variables[-1]
+        if len(variables) == 1:  # of a dict the keys, which have no sites
+            listed = source.temporary()
+            all_sites = source.constant(item_sites)
+            source.line(lambda: None if last.sites_slot is None else f"{listed} = {all_sites}({placed})")
+            at = f"{listed}[{item}[1]] if {listed} else ()"
+        else:
+            at = f"{source.constant(sites_of)}({placed}, {item}[1])"
         with source.block(f"for {item} in {source.constant(iterate)}({container}):"):
             environment = self.environment
             self.used.add(environment)
@@ -221,10 +280,6 @@ class Containers(Writing):
                 key, value = variables
                 source.line(f"{environment}[{key.place()}] = {item}[1]; {environment}[{value.place()}] = {item}[2]")
                 source.line(lambda: None if key.sites_slot is None else f"{environment}[{key.sites_slot}] = ()")
-            last = variables[-1]
-            at = f"{source.constant(sites_of)}({placed}, {item}[1])"
-            if len(variables) == 1:
-                at = f"() if isinstance({placed}, dict) else {at}"
             source.line(lambda: None if last.sites_slot is None else f"{environment}[{last.sites_slot}] = {at}")
             yield
         self._loops -= 1
@@ -299,6 +354,12 @@ class Containers(Writing):
 
 class TooDeep(Exception):
     """An expression that there are no lines for, found too late to call its closure."""
+
+
+def _extends(items: Sequence[ast.ConfigItem], names: Sequence[str | None]) -> bool:
+    """Whether a configuration is another one and some entries, each with a key of its own."""
+    own = names[1:]
+    return len(items) > 1 and isinstance(items[0], ast.Unpack) and None not in own and len(set(own)) == len(own)
 
 
 def _static_key(item: ast.ConfigItem, scope: Scope) -> str | None:

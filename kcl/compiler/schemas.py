@@ -19,6 +19,9 @@ written:
    have to be published before it is computed makes the writing fail with `Lazy`; it joins the dynamic ones and the
    writing begins again. Each round adds to them, so there are no more rounds than attributes.
 5. Last come the dynamic attributes, read from the frame, then what the instance is made of, and the checks.
+   Sites that *follow*, of an attribute with one declaration, from this, from what it reads and from the configuration,
+   have no variable unless they are read. They are put together only if those of the configuration are others than the
+   last time; else the instance shares the dict of the last one.
 
 Whether a frame is needed at all, and what is published, is known at the end only. So a line of `source` may be a
 function, which is called when the whole is put together.
@@ -34,7 +37,7 @@ and the evaluation is done again by closures.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -70,6 +73,7 @@ from kcl.evaluator.value import (
     OVERRIDE,
     UNDEFINED,
     SchemaInstance,
+    Sites,
 )
 from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
@@ -132,6 +136,15 @@ class Writer:
         self._simple = known.simple
         self._followers: dict[str, Followers] = {}
         """By the atom of an attribute's sites, once these stay what they are."""
+        self._read: set[str] = set()
+        """Attributes whose sites other code reads than that of their own."""
+        self._default_sites: dict[str, str] = {}
+        """What is written for the sites of attributes that have them from their one declaration and the configuration.
+
+        This is where the configuration has nothing for them.
+        """
+        self._declared: dict[str, Sites] = {}
+        """Of the same attributes the sites of the declaration, which stay beside those of a configuration."""
 
     # --- As the attributes of `Expressions` ---
 
@@ -145,6 +158,7 @@ class Writer:
             return value, self.source.assign(f"{self.source.constant(self.runtime)}.origin")
         if name not in self._settled:
             return self.source.constant(UNDEFINED), "()"
+        self._read.add(name)
         value = self._value(name)
         self.expressions.kinds[value] = united(kind_of(setter.type) for setter in self.setters[name])
         return value, self._sites(name)
@@ -213,7 +227,7 @@ class Writer:
             "instance.indexes = None; instance.holder = (); instance.complete = False; instance.schema = schema"
         )
         source.line(f"instance.args = {args}; instance.kwargs = {kwargs}; instance.origin = origin")
-        source.line("instance.config_keys = tuple(config)")
+        source.line("instance.config_keys = keys = tuple(config)")
         source.line(f"instance.required = {source.constant(self.layout.required)}")
 
     def _end(self) -> None:
@@ -230,16 +244,15 @@ class Writer:
             return
         source = self.source
         whole = {name: self._simple.get(name, UNDEFINED) for name in self.layout.setters}
-        places = {}
         for name, default in self._simple.items():
+            sites: Sites = ()
             if default is not UNDEFINED:
                 setter = self.setters[name][0]
                 statement = setter.assigning.statement
-                places[name] = setter.scope.module.site(statement, SiteKind.DEFAULT, statement.value)
+                sites = setter.scope.module.site(statement, SiteKind.DEFAULT, statement.value)
                 self._certain.add(name)
-        self._places = places
+            self._follows(name, self.expressions.sites(sites), sites)
         source.line(f"instance.update({source.constant(whole)})")
-        source.line(f"instance.sites = places = {source.constant(places)}.copy()")
 
     def _reads_attributes(self, level: Level) -> bool:
         """Whether the parameters of a level have defaults in terms of attributes."""
@@ -394,10 +407,9 @@ class Writer:
 
     def _simple_declaration(self, setter: Setter) -> None:
         source, name = self.source, setter.name
-        default, sites = source.constant(self._simple[name]), source.constant(self._places.get(name, ()))
-        arguments = f"config, {name!r}, {default}, {sites}, {source.constant(setter.type)}, origin"
-        configured = f"{source.constant(values.configured_default)}({arguments}, {source.constant(self.runtime)})"
-        source.line(f"if {name!r} in config: instance[{name!r}], places[{name!r}] = {configured}")
+        default, type_ = source.constant(self._simple[name]), source.constant(setter.type)
+        arguments = f"config, {name!r}, {default}, {type_}, origin, {source.constant(self.runtime)}"
+        source.line(f"if {name!r} in config: instance[{name!r}] = {source.constant(values.configured)}({arguments})")
 
     def _declaration(self, setter: Setter, statement: ast.SchemaAttr) -> None:
         if setter.name in self._simple:
@@ -405,16 +417,14 @@ class Writer:
             return
         source, expressions = self.source, self.expressions
         name, scope = setter.name, setter.scope
-        value, sites = self._value(name), self._sites(name)
-        type_ = source.constant(setter.type)
         own = scope.module.site(statement, SiteKind.DEFAULT, statement.value)
         literal = literal_default(statement)
         has_default = statement.value is not None or literal is not None
         given = source.assign(f"{name!r} in config")
-        at = expressions.sites(own) if has_default else "()"
+        own = own if has_default else ()
+        at = expressions.sites(own)
         with source.block(f"if {given} and {source.constant(values.replaced)}(config, {name!r}):"):
-            replacement = source.constant(values.replacement)
-            source.line(f"{value}, {sites} = {replacement}(config, {name!r}, {type_}, {at}, origin)")
+            self._replacement(setter, at)
         if not has_default:
             self._without_default(setter, given)
             return
@@ -428,9 +438,51 @@ class Writer:
                 present, _ = self.read(name)
                 span = source.constant(scope.module.where(statement).span)
                 default = source.assign(f"{source.constant(bit_or)}({present}, {default}, {span})")
-            self._store(setter, default, default_sites, given)
+            late = expressions.late(default_sites) if self._is_only(setter) else None
+            if late is not None:
+                self._follows(name, late, own)
+                expressions.leave(default_sites)
+            self._store(setter, default, late or default_sites, given)
             if self._is_certain(default) and not setter.assigning.conditions:
                 self._certain.add(name)
+
+    def _is_only(self, setter: Setter) -> bool:
+        """Whether an attribute is what this sets in any case, and nothing else."""
+        return len(self.setters[setter.name]) == 1 and not setter.assigning.conditions
+
+    def _follows(self, name: str, default: str, declared: Sites) -> None:
+        """Notes that an attribute's sites follow from those of the configuration and of what else is read."""
+        self._default_sites[name], self._declared[name] = default, declared
+
+    def _needs_sites(self, name: str) -> bool:
+        """Whether there must be a variable for the sites of an attribute, since they do not follow or are read."""
+        return name not in self._default_sites or name in self._read or name in self._published
+
+    def _set(self, name: str, value: str, sites: str) -> None:
+        """Lines for the variables of an attribute; that of its sites is only known to be needed at the end."""
+        self.source.line(f"{self._value(name)} = {value}")
+        self.source.line(lambda: f"{self._sites(name)} = {sites}" if self._needs_sites(name) else None)
+
+    def _replacement(self, setter: Setter, at: str) -> None:
+        """The line for an attribute that the configuration has instead of a default at `at`."""
+        source, name = self.source, setter.name
+        value, type_, configured = self._value(name), source.constant(setter.type), f"config[{name!r}]"
+        if setter.type is not None:
+            configured = f"{source.constant(pack)}({type_}, {configured}, origin)"
+        both = f"{source.constant(values.replacement)}(config, {name!r}, {type_}, {at}, origin)"
+        source.line(
+            lambda: f"{value}, {self._sites(name)} = {both}" if self._needs_sites(name) else f"{value} = {configured}"
+        )
+
+    def _given(self, setter: Setter, default: str, sites: str) -> None:
+        """The line for an attribute that the configuration has over a default."""
+        source, name = self.source, setter.name
+        value, type_, runtime = self._value(name), source.constant(setter.type), source.constant(self.runtime)
+        both = f"{source.constant(values.given)}(config, {name!r}, {default}, {sites}, {type_}, origin, {runtime})"
+        merged = f"{source.constant(values.merged)}(config, {name!r}, {default}, {type_}, origin, {runtime})"
+        source.line(
+            lambda: f"{value}, {self._sites(name)} = {both}" if self._needs_sites(name) else f"{value} = {merged}"
+        )
 
     def _is_certain(self, atom: str) -> bool:
         """Whether an atom is known to be neither None nor Undefined."""
@@ -440,19 +492,21 @@ class Writer:
     def _without_default(self, setter: Setter, given: str) -> None:
         source = self.source
         name, type_ = setter.name, setter.type
-        value, sites = self._value(name), self._sites(name)
+        value = self._value(name)
         undefined = source.constant(UNDEFINED)
         if setter.index == 0:
+            if self._is_only(setter):
+                self._follows(name, "()", ())
             with source.block(f"elif {given}:"):
-                source.line(self._given(setter, undefined, "()"))
+                self._given(setter, undefined, "()")
             with source.block("else:"):
-                source.line(f"{value} = {undefined}; {sites} = ()")
+                self._set(name, undefined, "()")
             return
         with source.block(f"elif {value} is not {undefined}:"):
             if type_ is not None:
                 source.line(f"{value} = {source.constant(pack)}({source.constant(type_)}, {value}, origin)")
         with source.block(f"elif {given}:"):
-            source.line(self._given(setter, undefined, "()"))
+            self._given(setter, undefined, "()")
 
     def _assignment(self, setter: Setter, statement: Any) -> None:
         source, expressions = self.source, self.expressions
@@ -479,17 +533,10 @@ class Writer:
 
     def _store(self, setter: Setter, default: str, default_sites: str, given: str) -> None:
         """What an attribute becomes by a statement: of its type, and the configuration merged over it."""
-        value, sites = self._value(setter.name), self._sites(setter.name)
         default = self.expressions.packed(setter.type, default, default_sites, setter.scope)
-        self.source.line(f"{value} = {default}; {sites} = {default_sites}")
+        self._set(setter.name, default, default_sites)
         with self.source.block(f"if {given}:"):
-            self.source.line(self._given(setter, value, sites))
-
-    def _given(self, setter: Setter, default: str, sites: str) -> str:
-        source = self.source
-        type_, runtime = source.constant(setter.type), source.constant(self.runtime)
-        arguments = f"config, {setter.name!r}, {default}, {sites}, {type_}, origin, {runtime}"
-        return f"{self._value(setter.name)}, {self._sites(setter.name)} = {source.constant(values.given)}({arguments})"
+            self._given(setter, self._value(setter.name), default_sites)
 
     # --- The end ---
 
@@ -512,23 +559,18 @@ class Writer:
                 self._uses_frame = True
                 source.line(f"{self._value(name)} = frame.read({name!r}); {self._sites(name)} = final_sites[{name!r}]")
         undefined = source.constant(UNDEFINED)
-        entries = ", ".join(f"{name!r}: {self._value(name)}" for name in names)
-        sites = ", ".join(f"{name!r}: {self._sites(name)}" for name in names)
         if names:
+            entries = ", ".join(f"{name!r}: {self._value(name)}" for name in names)
             source.line(f"instance.update({{{entries}}})")
-        if not self._simple:
-            self._give_sites(names, sites)
-        elif names:
-            source.line(f"places.update({{{sites}}})")
         chosen = [name for name in self.layout.setters if self._simple.get(name) is not UNDEFINED]
         unsure = [name for name in names if name not in self._certain]
         if self.layout.index_signature is None:
             unset = "".join(f"{self._value(name)} is {undefined}, " for name in unsure)
-            key = source.assign(f"(instance.config_keys, config.operators, {unset})")
             last = source.constant(values.LastOperators(dict.fromkeys(chosen, OVERRIDE), unsure, self.layout.setters))
-            source.line(f"if {last}.of != {key}: {last}.settle({key}, config)")
-            source.line(f"instance.operators = {last}.operators")
+            self._give_operators(last, f"(keys, config.operators, {unset})", "config")
+            self._give_sites(list(self.layout.setters), last)
             return
+        source.line(f"instance.sites = {self._all_sites(list(self.layout.setters))}")
         source.line(f"operators = {source.constant(dict.fromkeys(chosen, OVERRIDE))}.copy()")
         for name in unsure:
             source.line(f"if {self._value(name)} is {undefined}: del operators[{name!r}]")
@@ -541,14 +583,37 @@ class Writer:
         self.publish(())
         source.line("if extra: schema.add_extra(frame, extra)")
 
-    def _give_sites(self, names: list[str], sites: str) -> None:
-        """Lines that give an instance its sites; mostly they are those of the instance before."""
+    def _give_operators(self, last: str, of: str, *arguments: str) -> None:
+        """Lines that give an instance its operators, which are those of the `last` time if they are `of` the same."""
+        key = self.source.assign(of)
+        self.source.line(f"if {last}.of != {key}: {last}.settle({', '.join([key, *arguments])})")
+        self.source.line(f"instance.operators = {last}.operators")
+
+    def _give_sites(self, names: Sequence[str], operators: str, before: str | None = None) -> None:
+        """Lines that give an instance the sites of attributes, over those `before`; mostly they are those of the last.
+
+        What follows from the configuration does so from its sites, and from how it was written: so from what the
+        operators of the instance are `of`, which were compared then.
+        """
         source = self.source
-        if self.layout.index_signature is not None or not names:
-            source.line(f"instance.sites = {{{sites}}}")
+        moving = [*([before] if before else ()), *(self._sites(each) for each in names if each not in self._declared)]
+        whole = self._all_sites(names, before)
+        if not self._declared:
+            source.line(f"instance.sites = {self.expressions.shared_sites(whole, moving)}")
             return
-        shared = self.expressions.shared_sites(f"{{{sites}}}", list(map(self._sites, names)))
-        source.line(f"instance.sites = {shared}")
+        last = source.constant(values.LastSites())
+        key = f"({', '.join([f'{operators}.of', 'config.sites', 'config.indexes', 'config.holder', *moving])})"
+        with source.block(f"if {last}.key != {key}:"):
+            source.line(f"{last}.key = {key}; {last}.sites = {whole}")
+        source.line(f"instance.sites = {last}.sites")
+
+    def _all_sites(self, names: Iterable[str], before: str | None = None) -> str:
+        """What is written for the sites of attributes, over those `before`."""
+        entries = [f"{name!r}: {self._default_sites.get(name) or self._sites(name)}" for name in names]
+        whole = f"{{{', '.join([f'**({before} or {{}})', *entries] if before else entries)}}}"
+        if not self._declared:
+            return whole
+        return f"{self.source.constant(values.sites_given)}({whole}, config, {self.source.constant(self._declared)})"
 
     def _require(self) -> None:
         """As `require_attributes`, which only what may hold instances is handed to."""

@@ -46,8 +46,9 @@ class Source:
         self._depth += 1
         before = len(self._lines)
         yield
-        if all(callable(line) for _, line in self._lines[before:]):
-            self.line("pass")
+        lines = [line for _, line in self._lines[before:]]
+        if all(map(callable, lines)):
+            self.line(lambda: None if any(line() for line in lines if callable(line)) else "pass")
         self._depth -= 1
 
     @contextmanager
@@ -58,10 +59,10 @@ class Source:
         with self.block(f"except {self.constant(_FAILURES)}:"):
             self.line(f"raise {self.constant(StartOver)} from None")
 
-    def temporary(self) -> str:
+    def temporary(self, kind: str = "t") -> str:
         """A name nothing else uses."""
         self._temporaries += 1
-        return f"t{self._temporaries}"
+        return f"{kind}{self._temporaries}"
 
     def assign(self, text: str) -> str:
         """A new name for what the expression `text` gives."""

@@ -11,10 +11,12 @@ from kcl.evaluator.parameters import Arguments
 from kcl.evaluator.runtime import Runtime, StartOver
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import require_attributes
-from kcl.evaluator.union import configured, joined_sites
+from kcl.evaluator.union import configured as configured_over
+from kcl.evaluator.union import joined_sites
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, SchemaInstance, Sites, Value
 
 _SCALARS = frozenset({str, int, float, bool})
+_NONE: Mapping[str, Any] = {}
 
 
 def replaced(config: KDict, name: str) -> bool:
@@ -33,6 +35,20 @@ def replacement(
     return value, joined_sites(own, sites) if own and sites else own or sites
 
 
+def merged(
+    config: KDict, name: str, default: Value, type_: RuntimeType | None, origin: Span | None, runtime: Runtime
+) -> Value:
+    """An attribute's default, already of its type, with the configuration merged over it."""
+    value = config[name]
+    if type(value) in _SCALARS and config.operator(name) != INSERT and config.index(name) is None:
+        if type_ is None or type_.accepts(value):
+            return value
+    own = config.sites.get(name) if config.sites and not config.holder else config.sites_of(name)
+    place = runtime.table.span(own[0]) if own else origin
+    value = configured_over(default, config, name, place)
+    return value if type_ is None else pack(type_, value, place)
+
+
 def given(
     config: KDict,
     name: str,
@@ -42,17 +58,8 @@ def given(
     origin: Span | None,
     runtime: Runtime,
 ) -> tuple[Value, Sites]:
-    """An attribute's default, already of its type, with the configuration merged over it."""
-    own = config.sites.get(name, ()) if config.sites and not config.holder else config.sites_of(name)
-    value = config[name]
-    if type(value) in _SCALARS and config.operator(name) != INSERT and config.index(name) is None:
-        if type_ is None or type_.accepts(value):
-            return value, joined_sites(own, sites)
-    place = runtime.table.span(own[0]) if own else origin
-    value = configured(default, config, name, place)
-    if type_ is not None:
-        value = pack(type_, value, place)
-    return value, joined_sites(own, sites)
+    """The same with its sites, of which the default has `sites`."""
+    return merged(config, name, default, type_, origin, runtime), joined_sites(config.sites_of(name), sites)
 
 
 def packed(type_: RuntimeType, value: Value, sites: Sites, runtime: Runtime) -> Value:
@@ -78,21 +85,22 @@ class LastJoined:
 class Following:
     """What follows from the sites of one attribute in generated code: those of the last time that they are `first`.
 
-    `own` are the sites that they are joined with, one after the other. `all` is what is made of them, in the order in
-    which the code takes it.
+    `own` are the sites that they are joined with, one after the other, to `joined`. `all` is what is made of these, in
+    the order in which the code takes it.
     """
 
-    __slots__ = ("all", "first", "own")
+    __slots__ = ("all", "first", "joined", "own")
 
     def __init__(self) -> None:
         self.own: list[Sites] = []
         self.first: object = None
+        self.joined: list[Sites] = []
         self.all: tuple[object, ...] = ()
 
-    def join(self, first: Sites) -> tuple[Sites, ...]:
+    def join(self, first: Sites) -> list[Sites]:
         """The sites joined with each of `own`."""
-        self.first = first
-        return tuple([joined_sites(first, own) for own in self.own])
+        self.first, self.joined = first, [joined_sites(first, own) for own in self.own]
+        return self.joined
 
 
 class LastSites:
@@ -103,6 +111,12 @@ class LastSites:
     def __init__(self) -> None:
         self.key: object = None
         self.sites: dict[str, Sites] | list[Sites] = {}
+
+
+def with_told(sites: dict[str, Sites], names: Iterable[str], config: KDict, told: Iterable[Sites]) -> dict[str, Sites]:
+    """The `sites` of an instance with those `told` in it: of the attributes among `names` that `config` has."""
+    sites.update(zip([name for name in names if name in config], told, strict=True))
+    return sites
 
 
 class LastOperators:
@@ -121,14 +135,14 @@ class LastOperators:
 
     def settle(self, of: tuple[Any, ...], config: KDict) -> None:
         """Makes them those of what `of` says. Starts over if `config` has a key that is no attribute."""
-        _, given, *unset = of
+        _, _, *unset = of
         operators = dict(self._chosen)
         for name, is_unset in zip(self._unsure, unset, strict=True):
             if is_unset:
                 del operators[name]
         if settle_operators(operators, config, self._names):
             raise StartOver
-        self.of = (of[0], given and dict(given), *unset)  # whose they are may go on changing them
+        self.of = of
         self.operators = operators or None
 
 
@@ -177,15 +191,9 @@ def settle_operators(operators: dict[str, int], config: KDict, names: Container[
     return extra
 
 
-def configured_default(
-    config: KDict,
-    name: str,
-    default: Value,
-    sites: Sites,
-    type_: RuntimeType | None,
-    origin: Span | None,
-    runtime: Runtime,
-) -> tuple[Value, Sites]:
+def configured(
+    config: KDict, name: str, default: Value, type_: RuntimeType | None, origin: Span | None, runtime: Runtime
+) -> Value:
     """An attribute that `config` has, over a default that is a scalar of the type or Undefined."""
     value, operators = config[name], config.operators
     if (
@@ -194,11 +202,28 @@ def configured_default(
         and config.indexes is None
         and (type_ is None or type_.accepts(value))
     ):
-        own = config.sites.get(name, ()) if config.sites and not config.holder else config.sites_of(name)
-        return value, joined_sites(own, sites) if own and sites else own or sites
+        return value
     if replaced(config, name):
-        return replacement(config, name, type_, sites, origin)
-    return given(config, name, default, sites, type_, origin, runtime)
+        return value if type_ is None else pack(type_, value, origin)
+    return merged(config, name, default, type_, origin, runtime)
+
+
+def sites_given(sites: dict[str, Sites], config: KDict, declared: Mapping[str, Sites]) -> dict[str, Sites]:
+    """The `sites` of an instance's attributes, those that `config` has joined with its own.
+
+    That is for attributes whose sites are `declared`, which are left of a default that `config` replaces.
+    """
+    own, operators = config.sites or _NONE, config.operators or _NONE
+    is_whole = not config.indexes and not config.holder
+    for name in config:
+        if name in declared:
+            if is_whole:  # almost always, so without the calls it takes
+                replaces, given = operators.get(name) == OVERRIDE, own.get(name, ())
+            else:
+                replaces, given = replaced(config, name), config.sites_of(name)
+            default = declared[name] if replaces else sites[name]
+            sites[name] = joined_sites(given, default) if given and default else given or default
+    return sites
 
 
 def require(

@@ -78,13 +78,17 @@ class Followers:
         self._source, self._first, self._last = source, first, values.Following()
         self._joined: dict[Sites, str] = {}
         self._containers: dict[str, str] = {}
+        self._uses: dict[str, int] = {}
+        self._places: str | None = None
 
     def joined(self, own: Sites) -> str:
         """An atom for them joined with `own`."""
         if own not in self._joined:
             self._joined[own] = self._source.temporary()
             self._last.own.append(own)
-        return self._joined[own]
+        atom = self._joined[own]
+        self._uses[atom] = self._uses.get(atom, 0) + 1
+        return atom
 
     def container(self, whole: str) -> str:
         """An atom for the sites of a container, which `whole` makes of what was joined here and of what is known."""
@@ -92,19 +96,32 @@ class Followers:
         self._containers[atom] = whole
         return atom
 
+    def leave(self, atom: str) -> None:
+        """To be told by who was answered an atom by `joined`, and does not write it."""
+        self._uses[atom] -= 1
+
+    def late(self, atom: str) -> str:
+        """What can be written everywhere instead of an atom that `joined` answered; it is looked up then."""
+        if self._places is None:
+            self._places = self._source.temporary("places")
+        return f"{self._places}[{list(self._joined.values()).index(atom)}]"
+
     def looked_at(self) -> str | None:
         """The line that makes all of it anew where the sites are others; None where nothing follows."""
         if not self._joined:
             return None
-        last, made = self._source.constant(self._last), ", ".join([*self._joined.values(), *self._containers.values()])
-        joined = ", ".join(self._joined.values())
+        last, joined = self._source.constant(self._last), ", ".join(self._joined.values())
+        places = [f"{last}.joined"] if self._places else []
+        made = ", ".join([*places, *self._wanted(), *self._containers.values()])
         return f"if {last}.first is not {self._first}: {joined}, = {last}.join({self._first}); {last}.all = ({made},)"
 
     def taken(self) -> str | None:
-        """The line that takes it."""
-        if not self._joined:
-            return None
-        return f"{', '.join([*self._joined.values(), *self._containers])}, = {self._source.constant(self._last)}.all"
+        """The line that takes it, before anything runs that could make it anew: an instance inside of this one."""
+        atoms = [*([self._places] if self._places else []), *self._wanted(), *self._containers]
+        return f"{', '.join(atoms)}, = {self._source.constant(self._last)}.all" if atoms else None
+
+    def _wanted(self) -> list[str]:
+        return [atom for atom in self._joined.values() if self._uses[atom]]
 
 
 class Writing:
@@ -178,14 +195,28 @@ class Writing:
             return self.source.assign(f"{last}.joined if {last}.first is {first} else {last}.join({first})")
         return self.source.assign(f"{self.source.constant(joined_sites)}({first}, {second})")
 
+    def late(self, sites: str) -> str | None:
+        """What an atom of sites can also be written as, wherever they are seldom needed; None if they do not follow."""
+        if sites == NOWHERE or sites in self.fixed:
+            return sites
+        return self._following[sites].late(sites) if sites in self._following else None
+
+    def leave(self, sites: str) -> None:
+        """To be told by who was answered an atom of sites, and does not write it where it is."""
+        if sites in self._following:
+            self._following[sites].leave(sites)
+
     def shared_sites(self, whole: str, parts: Iterable[str]) -> str:
         """An atom for the sites of a container, which `whole` makes of the atoms `parts`.
 
         Mostly they are those of the container that was made here the last time, which nobody changes.
         """
         source = self.source
+        parts = list(parts)
         moving = [each for each in dict.fromkeys(parts) if each not in self.fixed and each != NOWHERE]
         if len(moving) == 1 and moving[0] in self._following:
+            for each in parts:
+                self.leave(each)
             return self._following[moving[0]].container(whole)
         last = source.constant(values.LastSites())
         match moving:

@@ -54,6 +54,11 @@ def load_path(runtime: Runtime, value: Value, path: Sequence[ast.Member | ast.In
     return value
 
 
+def item_sites(value: Value) -> Sequence[Sites] | None:
+    """The sites of each item of a list, if it has any."""
+    return value.sites if isinstance(value, KList) else None
+
+
 def sites_of(value: Value, key: Value) -> Sites:
     """The sites of an entry or item of a container; none for anything else."""
     if isinstance(value, KDict):

@@ -27,6 +27,71 @@ _SAY = """
 """What can be told of order: what is printed, and the instances of N."""
 
 PROGRAMS = {
+    "an instance inside another of the same schema, after what both take from their names": """
+        schema Node:
+            name: str
+            label: str = "of " + name
+            labels: {str:str} = {app = name}
+            depth: int = 0
+            child?: Node = Node {name = "inside", depth = depth - 1} if depth > 0 else None
+            last: str = name + "!"
+        a = Node {name = "a", depth = 2}
+        b = Node {
+            name = "b"
+            depth = 1
+        }
+        c = [Node {name = each, depth = 1, label = each} for each in ["x", "y"]]
+        """,
+    "the same attribute left, merged, replaced and inserted into, by turns": """
+        schema S:
+            name: str
+            items: [int] = [1, 2]
+            labels: {str:str} = {app = name}
+            size: int = 1
+            note?: str
+            twice: int = size * 2
+        _config = {size = 4}
+        _other = {labels.team = "o", note = "n"}
+        a = S {name = "a"}
+        b = S {name = "b", labels = {team = "t"}}
+        c = S {name = "c", labels: {team = "t"}}
+        d = S {name = "d", items += [3], size: 2}
+        e = S {name = "e", items[0] += [5], note = "n"}
+        f = S {**_config, name = "f"}
+        g = S {**_other, name = "g", twice = 7}
+        h = S {name = "h"} | {labels: {team = "u"}} | {size = 3}
+        i = S {name = "i", labels = {team = "v"}, size = 9} | {name = "j"}
+        """,
+    "a configuration that extends another": """
+        _plain = {a = 1, b.c = 2}
+        _says = {a: 1, list += [2], other = {x = 1}}
+        schema S:
+            [...str]: any
+            own: int = 1
+        _instance = S {more = 2}
+        _nothing = None
+        extended = lambda base: any, value: any {
+            {**base, name = value, last: "l"}
+        }
+        plain = [extended(base, "n") for base in [_plain, _says, _instance, _nothing, {}, _plain, {name: "n"}]]
+        again = [{**_plain, d = each, e: each + d} for each in [1, 2, 3]]
+        over = [{**_plain, a = each} for each in [1, 2]]
+        nested = [{**_plain, inner = {**_says, list = [each]}} for each in [1, 2]]
+        merged = [{**_plain, d = each} | {d: each, b: {e = each}} for each in [1, 2]]
+        deep = [{**_plain, more = {**_plain, d = each}} | {more.b.c: 2, more.z = each} for each in [1, 2]]
+        """,
+    "what loops run over": """
+        _items = ["a", "b"] + ["c"]
+        _by_name = {first = "a", second = ["b"]}
+        items = [each + "!" for each in _items]
+        keys = [each + "!" for each in _by_name]
+        pairs = [{"${key}" = value} for key, value in _by_name]
+        letters = [each for each in "ab"]
+        numbered = [{"${index}" = each} for index, each in _items]
+        whole = {each: each for each in _items}
+        parts = [each for each in _items[1:]]
+        inserted = [each for each in ({list = [1]} | {list += [2]}).list]
+        """,
     "a circle that reads another circle directly and by a detour": """
         schema A:
             p?: int = (y or 1) * 10 + d + (q or 5)
