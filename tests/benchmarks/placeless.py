@@ -21,6 +21,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,10 +35,10 @@ _LOOK_UPS: Final = "kcl.evaluator.provenance"
 """Nothing is left to find there."""
 
 _HOLDERS: Final = frozenset({"sites", "final_sites", "origins", "named_origins"})
-_LOCAL_HOLDERS: Final = frozenset({"final_sites", "places"})
+_LOCAL_HOLDER: Final = re.compile(r"final_sites|places\d*$")
 """Variables of generated code."""
 _HOLDERS_EMPTY: Final = {"origins": "()", "named_origins": "{}"}
-_MAKERS: Final = frozenset({"joined_sites", "sites_of", "_record"})
+_MAKERS: Final = frozenset({"item_sites", "joined_sites", "sites_of", "_record"})
 _NOTERS: Final = frozenset({"site", "option_site"})
 """Methods that add a place to the table."""
 
@@ -90,7 +91,7 @@ class Forgetting(ast.NodeTransformer):
             case ast.Attribute(attr=name):
                 return name in _HOLDERS
             case ast.Name(id=name):
-                return bool(self.names) and name in _LOCAL_HOLDERS
+                return bool(self.names) and _LOCAL_HOLDER.match(name) is not None
             case _:
                 return False
 
@@ -133,6 +134,8 @@ class Forgetting(ast.NodeTransformer):
             case ast.Attribute(attr="joined") | ast.Call(func=ast.Name(id="joined_sites")):
                 return _nowhere()
             case ast.Call(func=ast.Attribute(value=owner, attr="get")) if self._holds_places(owner):
+                return _nowhere()
+            case ast.Subscript(value=ast.Name()) if self.names and _is_nowhere(node.orelse):  # of an item in a loop
                 return _nowhere()
         return self.generic_visit(node)
 
@@ -289,6 +292,13 @@ def _forget() -> None:
 def main() -> None:
     if sys.argv[1] == "without":
         _forget()
+    from kcl.api import in_deep_thread
+
+    in_deep_thread(_serve)  # all of it, as a session does: another thread may be woken where no cache has its data
+
+
+def _serve() -> None:
+    """Answers each line of input."""
     from kcl import api
 
     taken = 0.0
