@@ -15,7 +15,6 @@ import os
 
 from kcl.cache.runs import failed, key_of, look_up
 from kcl.cache.store import Store, folder_for
-from kcl.call_stack import with_room
 from kcl.streams import open_closed_streams, output_lost
 
 TYPE_CHECKING = False
@@ -52,6 +51,7 @@ def _run() -> int:
     from typing import cast
 
     from kcl.bounded.supervising import supervised
+    from kcl.call_stack import with_room
     from kcl.terminal import WithoutOrders
 
     @with_room

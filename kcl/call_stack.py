@@ -9,12 +9,10 @@ what it does not use itself serves the frames above it.
 
 from __future__ import annotations
 
-from typing import Final
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import Final, TypeVar
 
     _F = TypeVar("_F", bound=Callable[..., object])
 

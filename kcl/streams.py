@@ -1,8 +1,13 @@
 """The three streams of a process, also where whoever started it closed some of them (`wb ls >&-`)."""
 
+from __future__ import annotations
+
 import os
 import sys
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _NOBODY_READS: Final = 141
 """As a shell tells of a program that SIGPIPE ended."""

@@ -17,7 +17,6 @@ import time
 import zlib
 from contextlib import suppress
 
-from kcl import whole_file
 from kcl.memo.digest import blake2b
 
 TYPE_CHECKING = False
@@ -95,6 +94,8 @@ class Store:
         if len(content) > self.most_bytes or not self._make_folder():
             return False
         try:  # not durable: an entry that the power took is found out by its digest, and made again
+            from kcl import whole_file  # who finds what is cached writes nothing
+
             whole_file.write(self._path(key), _MAGIC + _digest(key, content) + content, durable=False)
         except OSError:
             return False

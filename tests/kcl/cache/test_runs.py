@@ -6,7 +6,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from kcl.cli import main
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 
 Run = Callable[..., str]
+ROOT = Path(__file__).parents[3]
 PROGRAM = """import models
 
 a = models.Thing {name = "x", size = option("size") or 1}
@@ -217,6 +218,24 @@ def test_output_named_in_settings_is_written_each_time(run: Run, store: Store, f
     assert (folder / "out.yaml").exists()
 
 
+_TAKES_AN_ENTRY = {
+    *("kcl", "kcl.cache", "kcl.cache.runs", "kcl.cache.store", "kcl.memo", "kcl.memo.digest", "kcl.memo.inputs"),
+    *("kcl.streams", "__future__", "gc", "zlib", "_blake2", "_sha3"),
+}
+"""What is loaded to find an entry: next to nothing. `typing` alone, which loads `re`, takes as long as all of it."""
+
+
+def _loaded(folder: Path, environment: Mapping[str, str]) -> set[str]:
+    """What a process loads for the run that it would not load for any module it ran."""
+    own = {**environment, "PYTHONPATH": str(ROOT)}
+    loaded = []
+    for module in ("this", "kcl"):
+        command = [sys.executable, "-S", "-X", "importtime", "-m", module, "run", "main.k"]
+        ended = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=True, timeout=60)
+        loaded.append({line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()})
+    return loaded[1] - loaded[0]
+
+
 def test_a_fresh_process_prints_what_was_kept(folder: Path, store: Store) -> None:
     environment = {**os.environ, "KCL_RUN_CACHE": store.folder}
     wait_until_settled()  # what is asked is another process
@@ -227,6 +246,7 @@ def test_a_fresh_process_prints_what_was_kept(folder: Path, store: Store) -> Non
     again = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=60)
     assert b"name: x" in first.stdout
     assert again.stdout == b"taken\n"
+    assert _loaded(folder, environment) <= _TAKES_AN_ENTRY
     off = {**environment, "KCL_RUN_CACHE": "off"}
     anew = subprocess.run(command, cwd=folder, env=off, capture_output=True, check=True, timeout=60)
     assert anew.stdout == first.stdout
