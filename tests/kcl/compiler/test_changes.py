@@ -252,6 +252,12 @@ def _program(rng: random.Random) -> str:
     for number in range(rng.randint(1, 3)):
         unions = " | ".join(_config(rng, names) for _ in range(rng.randint(1, 3)))
         lines.append(f"i{number} = A {_config(rng, names)} | {unions}")
+        lines.append(f"_base{number} = {_config(rng, names)}")
+        first, second = rng.sample(names, 2)
+        operator = rng.choice((" =", " =", " =", ":"))
+        extended = f"{{**_base{number}, {first} = x, {second}{operator} {rng.choice(('x', 'x + 1', '2'))}}}"
+        made = rng.choice((f"A {extended}", extended, f"A {extended} | {_config(rng, names)}"))
+        lines.append(f"l{number} = [{made} for x in [1, 2, 1]]")
     if rng.random() < 0.5:
         lines.append("count = [len(A.instances()), len(Inner.instances())]")
     return "\n".join(lines) + "\n"
