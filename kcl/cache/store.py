@@ -93,9 +93,9 @@ class Store:
         """Keeps an entry; answers whether it could."""
         if len(content) > self.most_bytes or not self._make_folder():
             return False
-        try:  # not durable: an entry that the power took is found out by its digest, and made again
-            from kcl import whole_file  # who finds what is cached writes nothing
+        from kcl import whole_file  # who finds what is cached writes nothing
 
+        try:  # not durable: an entry that the power took is found out by its digest, and made again
             whole_file.write(self._path(key), _MAGIC + _digest(key, content) + content, durable=False)
         except OSError:
             return False

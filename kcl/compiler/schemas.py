@@ -409,7 +409,8 @@ class Writer:
         source, name = self.source, setter.name
         default, type_ = source.constant(self._simple[name]), source.constant(setter.type)
         arguments = f"config, {name!r}, {default}, {type_}, origin, {source.constant(self.runtime)}"
-        source.line(f"if {name!r} in config: instance[{name!r}] = {source.constant(values.configured)}({arguments})")
+        configured = source.constant(values.configured_default)
+        source.line(f"if {name!r} in config: instance[{name!r}] = {configured}({arguments})")
 
     def _declaration(self, setter: Setter, statement: ast.SchemaAttr) -> None:
         if setter.name in self._simple:

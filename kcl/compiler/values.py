@@ -11,8 +11,7 @@ from kcl.evaluator.parameters import Arguments
 from kcl.evaluator.runtime import Runtime, StartOver
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import require_attributes
-from kcl.evaluator.union import configured as configured_over
-from kcl.evaluator.union import joined_sites
+from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, SchemaInstance, Sites, Value
 
 _SCALARS = frozenset({str, int, float, bool})
@@ -45,7 +44,7 @@ def merged(
             return value
     own = config.sites.get(name) if config.sites and not config.holder else config.sites_of(name)
     place = runtime.table.span(own[0]) if own else origin
-    value = configured_over(default, config, name, place)
+    value = configured(default, config, name, place)
     return value if type_ is None else pack(type_, value, place)
 
 
@@ -104,7 +103,10 @@ class Following:
 
 
 class LastSites:
-    """The sites of what one place in generated code made the last time, and those of them that may be others."""
+    """The sites of what one place in generated code made the last time, and what they are of (`key`).
+
+    Dicts in the key are those of values, which stay as they are once they were handed on; so they are not copied.
+    """
 
     __slots__ = ("key", "sites")
 
@@ -191,7 +193,7 @@ def settle_operators(operators: dict[str, int], config: KDict, names: Container[
     return extra
 
 
-def configured(
+def configured_default(
     config: KDict, name: str, default: Value, type_: RuntimeType | None, origin: Span | None, runtime: Runtime
 ) -> Value:
     """An attribute that `config` has, over a default that is a scalar of the type or Undefined."""

@@ -119,8 +119,6 @@ class Forgetting(ast.NodeTransformer):
                 return None
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")) if name in _HOLDERS:
                 return None
-            case ast.Call(func=ast.Attribute(value=owner, attr="update")) if self._holds_places(owner):
-                return None
         return self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
